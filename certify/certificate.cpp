@@ -3,14 +3,16 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "certify/audit/seal.hpp"
 #include "certify/campaign/host.hpp"
 #include "certify/campaign/where_run.hpp"
 #include "certify/count/count.hpp"
-#include "certify/files.hpp"
+#include "certify/digest.hpp"
 #include "certify/plan/coverage.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/worker/conduct/fault.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
+#include "core/contract/contract_text.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
@@ -132,6 +134,7 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"bound_term", finding.evidence.bound_term},
           {"hints", finding.evidence.hints},
           {"errors", grid_json(finding.evidence.grid)},
+          {"known", finding.known},
           {"file", finding.file.empty() ? json(nullptr) : json(finding.file)},
           {"reproduce", reproduce_line(kernel, finding)}};
 }
@@ -183,8 +186,9 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
   const Pairs unmet = unmet_pairs(result);
   return {{"kernel", result.kernel},
           {"description", description_json(description)},
-          {"library_content", library ? json(content_id(*library)) : json(nullptr)},
+          {"library_sha256", library ? json(sha256_of_file(*library)) : json(nullptr)},
           {"ran", where_run(description)},
+          {"contract", contract_text(description.numerics)},
           {"verdict", outcome(result)},
           {"law", result.chosen_law ? json(*result.chosen_law) : json(nullptr)},
           {"mask", result.mask ? json(*result.mask) : json(nullptr)},
@@ -273,7 +277,7 @@ json certificate(const Registry& registry, const CampaignOptions& options,
           {"interrupted", interrupted},
           {"exit_code", exit_code(results)},
           {"kernels", kernels},
-          {"timings", {{"seconds", seconds}}}};
+          {"timings", {{"date", certificate_date()}, {"seconds", seconds}}}};
 }
 
 }  // namespace attest::certify

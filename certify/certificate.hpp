@@ -9,8 +9,9 @@
 
 namespace attest::certify {
 
-/// The certificate of a campaign: keys sorted, equal for equal options on one machine but for the
-/// object `timings`. That of a shard holds the records of its journal, for `attest certify
+/// The certificate of a campaign, not sealed yet: keys sorted, equal for equal options on one
+/// machine but for the object `timings`. That of a shard holds the records of its journal, for
+/// `attest certify
 /// --merge`. Fields: certify/schemas/certificate.schema.json.  [certify/campaign/campaign_test
 /// "certificates"]
 nlohmann::json certificate(const Registry& registry, const CampaignOptions& options,

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid_io.hpp>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -99,10 +97,6 @@ std::string read_file(const std::string& path) {
     throw InvalidProblem("cannot read '" + path + "': " + std::strerror(errno));
   }
   return bytes.str();
-}
-
-std::string content_id(const std::string& path) {
-  return to_string(boost::uuids::name_generator_sha1(boost::uuids::ns::oid())(read_file(path)));
 }
 
 }  // namespace attest::certify

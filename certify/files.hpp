@@ -23,9 +23,4 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
 /// [certify/files_test "files are written whole or not at all"]
 std::string read_file(const std::string& path);
 
-/// Returns an id of a file's bytes: the same for equal files, another for others. Throws
-/// InvalidProblem when it cannot be read. Cost: a second for 100 MB.  [certify/files_test "a
-/// content id"] Source: RFC 4122, section 4.3 (SHA-1).
-std::string content_id(const std::string& path);
-
 }  // namespace attest::certify

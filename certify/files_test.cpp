@@ -34,19 +34,6 @@ TEST_CASE("files are written whole or not at all", "[certificate]") {
   }
 }
 
-TEST_CASE("a content id is that of the bytes, not of the name", "[certificate]") {
-  const std::string one = "content_id_test_1", other = "content_id_test_2";
-  write_file(one, "bytes");
-  write_file(other, "bytes");
-  const std::string id = content_id(one);
-  CHECK(content_id(other) == id);
-  write_file(other, std::string("bytes\0", 6));
-  CHECK(content_id(other) != id);
-  std::remove(one.c_str());
-  std::remove(other.c_str());
-  CHECK_THROWS_WITH(content_id(one), Catch::Contains("No such file"));
-}
-
 TEST_CASE("only regular files are written", "[certificate]") {
   namespace fs = std::filesystem;
   const fs::path folder = "certificate_test_folder";

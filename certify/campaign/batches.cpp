@@ -25,6 +25,18 @@ CheckRecord record_of(const proptest::LawResult& result, std::uint64_t seed) {
   return record;
 }
 
+// 0 for a batch with one of the checks, 1 for another of one of their laws, else 2.
+int urgency(const Batch& batch, const FailedChecks& first) {
+  const std::string law(batch.law->name);
+  if (std::any_of(batch.positions.begin(), batch.positions.end(), [&](std::uint64_t position) {
+        return first.count({law, position}) > 0;
+      })) {
+    return 0;
+  }
+  const auto of_law = first.lower_bound({law, 0});
+  return of_law != first.end() && of_law->first == law ? 1 : 2;
+}
+
 // Everything the threads share.
 class Batches {
  public:
@@ -69,7 +81,9 @@ class Batches {
                                             worker::isolation_words(run_.kernel)));
     const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
     run_.journal.add(name, record_of(result, c.seed));
-    return !fails(result.verdict);
+    if (!fails(result.verdict)) return true;
+    tell_failure(batch);
+    return false;
   }
 
   // A batch of few cases is checked again in the same process: what a kernel does wrong only after
@@ -83,8 +97,14 @@ class Batches {
       const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
       if (!fails(result.verdict)) continue;
       run_.journal.add(name_of(batch, position), record_of(result, c.seed));
+      tell_failure(batch);
       return;
     }
+  }
+
+  void tell_failure(const Batch& batch) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (run_.failed) run_.failed(std::string(batch.law->name));
   }
 
   std::uint64_t first_failure(const Batch& batch) {
@@ -153,6 +173,9 @@ void run_batches(Run& run, const std::vector<PlannedCase>& plan,
       run.planned[position].push_back(batches[k].law);
     }
   }
+  std::stable_sort(mine.begin(), mine.end(), [&run](const Batch* a, const Batch* b) {
+    return urgency(*a, run.first) < urgency(*b, run.first);
+  });
   Batches shared(run, plan);
   run_parallel(run.jobs, mine.size(), [&](std::size_t k) {
     if (!run.interrupted()) shared.carry_out(*mine[k]);

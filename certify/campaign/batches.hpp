@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "certify/campaign/journal.hpp"
@@ -14,6 +16,9 @@ namespace attest::certify {
 /// Called after every check with done, total; and asked before each whether to stop.
 using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 using Interrupted = std::function<bool()>;
+
+/// Checks of one kernel, each a law and a position in the plan.
+using FailedChecks = std::set<std::pair<std::string, std::uint64_t>>;
 
 /// The campaign of one kernel while it runs.
 struct Run {
@@ -26,6 +31,8 @@ struct Run {
   std::uint64_t done = 0, total = 0;                                     // checks
   std::map<std::uint64_t, std::vector<const proptest::Law*>> planned{};  // by position
   std::vector<Batch> batches{};                                          // of this shard
+  FailedChecks first{};                                  // whose batches run before the others
+  std::function<void(const std::string& law)> failed{};  // called for each check that fails
 };
 
 /// Runs `count` tasks on run.jobs threads in any order; the first exception ends the others and is
@@ -34,7 +41,8 @@ void run_parallel(unsigned jobs, std::size_t count, const std::function<void(std
 
 /// Runs what the journal does not have yet of the batches of run.shard. A law is dropped after the
 /// first case, in the order of the plan, that it fails on: whether later ones ran depends on
-/// `jobs`, and no one may look at them.  [certify/campaign/sharing_test "jobs"]
+/// `jobs`, and no one may look at them. Batches with a check of run.first run first, then those of
+/// its laws.  [certify/campaign/sharing_test "jobs", certify/cli/pipelines_test]
 void run_batches(Run& run, const std::vector<PlannedCase>& plan, const std::vector<Batch>& batches);
 
 }  // namespace attest::certify

@@ -231,14 +231,11 @@ class Judge {
 
 class Campaign {
  public:
-  Campaign(const CampaignOptions& options, Run& run) : options_(options), run_(run) {
-    for (const Law& law : proptest::laws()) {
-      const bool about = proptest::concerns(law, description()) &&
-                         (!options.mask || law.mask == proptest::MaskUse::kept);
-      const bool chosen = options.law ? *options.law == law.name : about;
-      if (chosen) laws_.push_back(&law);
-    }
-  }
+  Campaign(const CampaignOptions& options, Run& run, const std::function<std::string()>& ended_by)
+      : options_(options),
+        run_(run),
+        ended_by_(ended_by),
+        laws_(laws_of(run.kernel.description, options)) {}
 
   CampaignResult carry_out() {
     plan_ = planned_cases(description(), options_);
@@ -255,6 +252,7 @@ class Campaign {
       result.verdict = graver(result.verdict, finding.verdict);
     }
     result.interrupted = run_.interrupted();
+    if (result.interrupted && ended_by_) result.ended_by = ended_by_();
     result.loaded = worker::loaded_in_calls(run_.kernel);
     result.planned_checks = run_.total;
     result.planned_cases = run_.planned.size();
@@ -329,6 +327,7 @@ class Campaign {
 
   const CampaignOptions& options_;
   Run& run_;
+  const std::function<std::string()>& ended_by_;
   std::vector<const Law*> laws_;
   std::vector<PlannedCase> plan_;
   std::uint64_t next_index_ = 0;
@@ -372,7 +371,9 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
       kernel,        options.jobs,
       options.shard, surveillance.journal == nullptr ? own : *surveillance.journal,
       progress,      surveillance.interrupted ? surveillance.interrupted : [] { return false; }};
-  CampaignResult result = Campaign(options, run).carry_out();
+  run.first = surveillance.first;
+  run.failed = surveillance.failed;
+  CampaignResult result = Campaign(options, run, surveillance.ended_by).carry_out();
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -35,6 +35,7 @@ struct Finding {
   std::string isolation{};     // worker::isolation_words of the kernel
   std::vector<proptest::Case> after{};  // that must be checked before it in the same process
   std::vector<std::string> also{};      // further laws that fail of the same cause
+  bool known = false;                   // listed by the caller (certify/history/known_failures.hpp)
 };
 
 /// Checks of claimed problems that the kernel refused in the same words.
@@ -62,7 +63,7 @@ struct CampaignResult {
   std::string kernel;
   std::optional<std::string> chosen_law;  // the only law run, if one was chosen
   std::optional<std::string> mask;        // that every case has, if one was given
-  std::string mask_content;               // content_id of its file; empty without one
+  std::string mask_content;               // sha256_of_file of its file; empty without one
   Verdict verdict = Verdict::unsupported;
   std::uint64_t cases = 0, planned_cases = 0;  // with every check made, and those there were
   std::map<std::string, LawCount> laws;
@@ -80,6 +81,7 @@ struct CampaignResult {
   Shard shard;                                   // what of the campaign this is
   std::uint64_t checks = 0, planned_checks = 0;  // made, and those there were to make
   bool interrupted = false;
+  std::string ended_by = "interrupted";          // or what else ended it early
   std::optional<ScheduleAudit> io, io_backward;  // of a kernel that names schedules
   double seconds = 0;
 
@@ -125,10 +127,14 @@ std::vector<std::string> gaps_of(const attest_description& description,
 /// [certify/campaign/campaign_test "gaps"]
 std::string_view outcome(const CampaignResult& result);
 
-/// Where a campaign writes what it finds, and when it ends early; all may be absent.
+/// Where a campaign writes what it finds, when it ends early and what it begins with; all may be
+/// absent.
 struct Surveillance {
   Interrupted interrupted;
   Journal* journal = nullptr;
+  std::function<std::string()> ended_by{};               // what it was that interrupted
+  std::function<void(const std::string& law)> failed{};  // called for each check that fails
+  FailedChecks first{};                                  // whose batches run before the others
 };
 
 /// Runs the campaign. Deterministic for the options but for `jobs` and `seconds`, as long as the
@@ -136,7 +142,8 @@ struct Surveillance {
 /// repeated with another seed and counts as violated when it repeats. When neither a law nor a
 /// number of cases is chosen, further cases are generated for the claims, laws and pairs that no
 /// case has met; not in a shard, for they follow from all shards. Checks that the journal knows are
-/// not run again.  [certify/campaign/campaign_test, certify/campaign/sharing_test]
+/// not run again, and which run first changes no result.  [certify/campaign/campaign_test,
+/// certify/campaign/sharing_test]
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
                             const Progress& progress, const Surveillance& surveillance = {});
 
@@ -146,8 +153,12 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
 void attach(CampaignResult& result, std::optional<ScheduleAudit> io,
             std::optional<ScheduleAudit> io_backward = {});
 
-/// Exit code over all kernels: 0 certified (or the chosen law holds), 1 violated, 3 nothing proven
-/// or incomplete, 4 crashed.  [certify/campaign/campaign_test]
+/// Tells whether a kernel fails in nothing but what the caller listed: such a kernel is not
+/// certified, and does not fail the run.  [certify/history/known_failures_test]
+bool fails_as_known(const CampaignResult& result);
+
+/// Exit code over all kernels: 0 certified (or the chosen law holds, or it fails as known), 1
+/// violated, 3 nothing proven or incomplete, 4 crashed.  [certify/campaign/campaign_test]
 int exit_code(const std::vector<CampaignResult>& results);
 
 /// The command that runs one case again, `checks` times in one process; `isolation` as

@@ -1,6 +1,6 @@
 #include "certify/campaign/campaign_mask.hpp"
 
-#include "certify/files.hpp"
+#include "certify/digest.hpp"
 #include "core/error.hpp"
 #include "core/mask/mask_part.hpp"
 #include "core/mask/sparsity/abi_sparsity.hpp"
@@ -8,11 +8,11 @@
 namespace attest::certify {
 namespace {
 
-// Returns the content id of the part that names a file.
+// Returns the digest of the part that names a file.
 std::string content_of(const std::string& spelling) {
   for (const std::string& part : split(spelling, '+')) {
     for (const std::string begin : {"file_", "pattern_"}) {
-      if (part.rfind(begin, 0) == 0) return content_id(part.substr(begin.size()));
+      if (part.rfind(begin, 0) == 0) return sha256_of_file(part.substr(begin.size()));
     }
   }
   return "";

@@ -14,7 +14,7 @@ struct CampaignMask {
   std::string spelling;
   std::optional<PatternShape> shape;  // of a mask that fixes it
   Pattern pattern;                    // read once: of that shape, else of one for its form alone
-  std::string content;                // content_id of its file; empty without one
+  std::string content;                // sha256_of_file of its file; empty without one
 };
 
 /// Requires: a mask for any number of heads and sequences, so no key lengths and no packed

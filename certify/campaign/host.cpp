@@ -1,5 +1,7 @@
 #include "certify/campaign/host.hpp"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <sys/utsname.h>
 
 #include <algorithm>
@@ -10,8 +12,23 @@
 #include <sstream>
 #include <thread>
 
+#include "certify/digest.hpp"
+
+// In programs and shared libraries alone: tests are not linked again at each commit.
+extern "C" __attribute__((weak)) const char* attest_commit();
+
 namespace attest::certify {
 namespace {
+
+// Returns the file that holds this code: the program, or a shared library in another's process.
+std::string own_file() {
+  static const char here = 0;
+  Dl_info info{};
+  link_map* object = nullptr;
+  void** const into = reinterpret_cast<void**>(&object);
+  const bool found = dladdr1(&here, &info, into, RTLD_DL_LINKMAP) != 0;
+  return found && *object->l_name != '\0' ? object->l_name : "/proc/self/exe";
+}
 
 bool changes_arithmetic(const std::string& flag) {
   constexpr std::array<const char*, 9> kPrefixes{"sse",  "avx",   "fma", "f16c", "amx",
@@ -55,8 +72,17 @@ nlohmann::json host_json() {
 
 std::string version() { return ATTEST_BUILD_VERSION; }
 
+const std::string& program_sha256() {
+  static const std::string digest = sha256_of_file(own_file());
+  return digest;
+}
+
+std::string commit() { return attest_commit == nullptr ? "" : attest_commit(); }
+
 nlohmann::json build_json() {
   return {{"version", version()},
+          {"commit", commit().empty() ? nlohmann::json(nullptr) : nlohmann::json(commit())},
+          {"program_sha256", program_sha256()},
           {"compiler", __VERSION__},
           {"type", ATTEST_BUILD_TYPE},
           {"flags", ATTEST_BUILD_FLAGS}};

@@ -13,7 +13,16 @@ nlohmann::json host_json();
 /// Version of Attest, as CMake knows it.
 std::string version();
 
-/// Version of Attest, compiler, kind of build and flags.
+/// Returns the SHA-256 of the file that this code is in: the program, or the shared library in
+/// another's process.  [certify/campaign/host_test]
+const std::string& program_sha256();
+
+/// Returns the commit that this was built from, with "+changes" where its files differed from it;
+/// "" where the sources lay in no checkout or this is a test.
+std::string commit();
+
+/// Version of Attest, the commit it was built from (null: not from a checkout), SHA-256 of its
+/// file, compiler, kind of build and flags.
 nlohmann::json build_json();
 
 /// The processor's name and the words among its flags that change arithmetic (vector width, fused

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "certify/digest.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest::certify {
@@ -24,6 +25,12 @@ TEST_CASE("the build says compiler, kind and flags", "[host]") {
   const auto build = build_json();
   CHECK_FALSE(build.at("compiler").get<std::string>().empty());
   CHECK(build.at("flags").get<std::string>().find("-ffp-contract=off") != std::string::npos);
+}
+
+TEST_CASE("a build names its file and its commit", "[host]") {
+  const nlohmann::json build = build_json();
+  CHECK(build.at("program_sha256") == sha256_of_file("/proc/self/exe"));
+  CHECK(build.at("commit").is_null());  // tests are not linked with it
 }
 
 }  // namespace

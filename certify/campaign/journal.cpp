@@ -1,14 +1,15 @@
 #include "certify/campaign/journal.hpp"
 
-#include <dlfcn.h>
-#include <link.h>
+#include <sys/file.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
 #include <iterator>
 
 #include "certify/campaign/host.hpp"
 #include "certify/certificate.hpp"
+#include "certify/digest.hpp"
 #include "certify/files.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/report/ratio.hpp"
@@ -75,19 +76,12 @@ std::string text_of(const json& line) {
   throw InvalidProblem("'" + path + "' is no journal of `attest certify`; pass another file");
 }
 
-// Returns the file that holds this code: the program, or a shared library in another's process.
-std::string own_file() {
-  static const char here = 0;
-  Dl_info info{};
-  link_map* object = nullptr;
-  void** const into = reinterpret_cast<void**>(&object);
-  const bool found = dladdr1(&here, &info, into, RTLD_DL_LINKMAP) != 0;
-  return found && *object->l_name != '\0' ? object->l_name : "/proc/self/exe";
-}
-
-const std::string& own_content_id() {
-  static const std::string id = content_id(own_file());
-  return id;
+// A file system without locks does without.
+void require_alone(std::FILE* file, const std::string& path) {
+  if (flock(fileno(file), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  throw InvalidProblem("'" + path +
+                       "' is written by another process that runs; wait for its end, or pass "
+                       "another file");
 }
 
 [[noreturn]] void refuse_other_build(const std::string& where, const std::string& of) {
@@ -120,7 +114,7 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
     descriptions.push_back({{"kernel", kernel->description.name},
                             {"description", description_json(kernel->description)},
                             {"isolation", worker::isolation_words(*kernel)},
-                            {"library", library ? json(content_id(*library)) : json(nullptr)}});
+                            {"library", library ? json(sha256_of_file(*library)) : json(nullptr)}});
   }
   const json mask =
       options.mask ? json{{"spelling", options.mask->spelling}, {"content", options.mask->content}}
@@ -128,7 +122,7 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
   return {{"event", "campaign"},
           {"schema", "attest-journal-1"},
           {"version", version()},
-          {"program", own_content_id()},
+          {"program", program_sha256()},
           {"stream_version", kStreamVersion},
           {"tier", proptest::name(options.tier)},
           {"seed", options.seed},
@@ -156,6 +150,10 @@ void require_same_campaign(const json& got, const json& expected, const std::str
 
 void Journal::open(const std::string& path, const json& header) {
   require_writable(path);
+  // Not for workers, which would hold the lock.
+  std::unique_ptr<std::FILE, Closer> locked(std::fopen(path.c_str(), "abe"));
+  if (!locked) throw InvalidProblem("cannot write '" + path + "'");
+  require_alone(locked.get(), path);
   std::string text;
   {
     std::ifstream file(path, std::ios::binary);
@@ -189,8 +187,8 @@ void Journal::open(const std::string& path, const json& header) {
   }
   for (const auto& [name, command] : begun) unfinished_.push_back(command);
   path_ = path;
-  file_.reset(std::fopen(path.c_str(), "ab"));
-  if (!file_ || ftruncate(fileno(file_.get()), static_cast<off_t>(whole)) != 0) {
+  file_ = std::move(locked);
+  if (ftruncate(fileno(file_.get()), static_cast<off_t>(whole)) != 0) {
     throw InvalidProblem("cannot write '" + path + "'");
   }
   if (whole == 0) write(header);

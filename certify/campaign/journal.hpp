@@ -56,8 +56,9 @@ class Journal {
   Journal() = default;
 
   /// Goes on with the file of an earlier run of the same campaign, or begins one. A last line that
-  /// was cut off is dropped. Throws InvalidProblem for another campaign's file, a file that is no
-  /// journal and one that cannot be written.  [certify/campaign/journal_test]
+  /// was cut off is dropped. The file is locked (flock) while this lives, so that no second process
+  /// writes to it. Throws InvalidProblem for another campaign's file, a file that is no journal,
+  /// one that is locked and one that cannot be written.  [certify/campaign/journal_test]
   void open(const std::string& path, const nlohmann::json& header);
 
   void begin(const CheckName& name, const std::string& line);

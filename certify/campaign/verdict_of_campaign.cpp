@@ -56,7 +56,7 @@ std::vector<std::string> gaps_of(const attest_description& description,
                                  const CampaignResult& result) {
   std::vector<std::string> gaps;
   if (result.interrupted) {
-    gaps.push_back("interrupted after " + std::to_string(result.checks) + " of " +
+    gaps.push_back(result.ended_by + " after " + std::to_string(result.checks) + " of " +
                    std::to_string(result.planned_checks) + " checks");
   }
   if (!result.refused.empty()) {
@@ -105,10 +105,23 @@ std::string_view outcome(const CampaignResult& result) {
   return result.mask ? "mask_holds" : "certified";
 }
 
+bool fails_as_known(const CampaignResult& result) {
+  const auto holds = [](const std::optional<ScheduleAudit>& io) {
+    return !io || io->violations.empty();
+  };
+  return !result.findings.empty() && holds(result.io) && holds(result.io_backward) &&
+         std::all_of(result.findings.begin(), result.findings.end(),
+                     [](const Finding& finding) { return finding.known; });
+}
+
 int exit_code(const std::vector<CampaignResult>& results) {
   constexpr int kViolated = 1, kNothingProven = 3, kCrashed = 4;
   int code = 0;
   for (const CampaignResult& result : results) {
+    if (fails_as_known(result)) {
+      if (result.interrupted && code == 0) code = kNothingProven;
+      continue;
+    }
     if (result.verdict == Verdict::crashed) return kCrashed;
     if (result.verdict == Verdict::violated) code = kViolated;
     const bool proven = (result.verdict == Verdict::passed || nothing_found_in_shard(result)) &&

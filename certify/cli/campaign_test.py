@@ -28,7 +28,7 @@ def attest(*words, code=0):
 def certificate(path):
     with open(path, encoding="utf-8") as file:
         found = json.load(file)
-    del found["timings"]
+    del found["timings"], found["sha256"]
     return found
 
 
@@ -142,7 +142,7 @@ class Campaigns(unittest.TestCase):
         self.assertIn("is of another campaign", refused.stderr)
 
     def test_interrupted(self):
-        for sign in (signal.SIGINT, signal.SIGTERM):
+        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             code, journal = self.ended(["cpu/standard", "--tier", "full", "--out", self.whole],
                                        sign)
             self.assertEqual(code, 3)
@@ -158,6 +158,49 @@ class Campaigns(unittest.TestCase):
             self.assertIn(f"({kernel['cases']} of {kernel['planned_cases']} cases, ",
                           attest("report", self.whole).stdout)
             os.remove(journal)
+
+    def test_under_nohup(self):
+        journal = self.path("journal.jsonl")
+        with subprocess.Popen([ATTEST, "certify", *KERNEL, "--resume", journal], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)) as running:
+            limit = time.monotonic() + 120
+            while begun(journal) < 2 and running.poll() is None and time.monotonic() < limit:
+                time.sleep(0.01)
+            running.send_signal(signal.SIGHUP)
+            printed, errors = running.communicate(timeout=120)
+        self.assertEqual(running.returncode, 0, printed + errors)
+        self.assertNotIn("ends after", errors)
+
+    def test_a_journal_is_of_one_process(self):
+        journal = self.path("journal.jsonl")
+        words = ["cpu/standard", "--tier", "full", "--resume", journal]
+        with subprocess.Popen([ATTEST, "certify", *words], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as running:
+            limit = time.monotonic() + 120
+            while begun(journal) < 2 and time.monotonic() < limit:
+                time.sleep(0.01)
+            refused = attest("certify", *words, code=2)
+            running.kill()
+        self.assertIn("is written by another process that runs", refused.stderr)
+
+    def test_output_comes_before_the_progress_that_follows_it(self):
+        # One log for both, as CI systems have it: the first kernel's lines stand before the second ends.
+        log = self.path("log.txt")
+        words = ["certify", "cpu/standard", "cpu/flash2", "--only", "reference_forward", "--cases", "100000"]
+        with open(log, "w", encoding="utf-8") as file:
+            with subprocess.Popen([ATTEST, *words], stdout=file, stderr=file) as running:
+                limit = time.monotonic() + 120
+                while "progress: " not in self.text(log) and time.monotonic() < limit:
+                    time.sleep(0.05)
+                running.send_signal(signal.SIGTERM)
+        text = self.text(log)
+        self.assertLess(text.index("progress: cpu/standard"), text.index("cpu/standard  INCOMPLETE"))
+        self.assertLess(text.index("cpu/standard  INCOMPLETE"), text.index("cpu/flash2  "))
+
+    def text(self, path):
+        with open(path, encoding="utf-8") as file:
+            return file.read()
 
     def test_seeds(self):
         found = {}

@@ -30,6 +30,7 @@ void add_simulated_call(CLI::App& app, const Registry& registry, Action& action)
 void add_pattern(CLI::App& app, Action& action);
 void add_regime(CLI::App& app, const io::ScheduleRegistry& schedules, Action& action);
 void add_report(CLI::App& app, Action& action);
+void add_verify(CLI::App& app, Action& action);
 void add_reproduce(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,
                    Action& action);
 void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegistry& schedules,

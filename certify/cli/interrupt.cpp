@@ -15,7 +15,8 @@ namespace {
 std::atomic<bool> asked{false}, asks{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "used by a signal handler");
 
-bool is_interrupt(int signal) { return signal == SIGINT || signal == SIGTERM; }
+// SIGHUP: the terminal or the connection is gone.
+bool is_interrupt(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP; }
 
 // A check of a long problem may take minutes.
 void say_what_follows() {
@@ -46,7 +47,8 @@ InterruptGuard::InterruptGuard(OnInterrupt what) {
   std::transform(std::begin(kSignals), std::end(kSignals), before_, [&action](int signal) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);
-    const bool asked_for = asks && is_interrupt(signal);
+    // Under nohup SIGHUP is ignored, and stays so.
+    const bool asked_for = asks && is_interrupt(signal) && signal != SIGHUP;
     if (asked_for || before.sa_handler == SIG_DFL) sigaction(signal, &action, nullptr);
     return before;
   });

@@ -7,13 +7,13 @@
 
 namespace attest::certify::cli {
 
-/// Effect of the first SIGINT or SIGTERM: ask for an end at the next check, or end the program as
-/// it would without a guard.
+/// Effect of the first SIGINT, SIGTERM or SIGHUP: ask for an end at the next check, or end the
+/// program as it would without a guard.
 enum class OnInterrupt : std::uint8_t { ask, end };
 
-/// While it lives, the first SIGINT or SIGTERM does what it is told to; the second ends the
-/// program. One that a kernel sends from its worker becomes a finding and does nothing else; the
-/// same holds of the other signals here.
+/// While it lives, the first SIGINT, SIGTERM or SIGHUP does what it is told to; the second ends the
+/// program. SIGHUP stays ignored where nohup has it so. One that a kernel sends from its worker
+/// becomes a finding and does nothing else; the same holds of the other signals here.
 class InterruptGuard {
  public:
   explicit InterruptGuard(OnInterrupt what);

@@ -5,7 +5,7 @@
 
 #include "certify/cli/commands.hpp"
 #include "certify/cli/commands/sparse_check.hpp"
-#include "certify/files.hpp"
+#include "certify/digest.hpp"
 #include "certify/worker/library/library.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
@@ -163,7 +163,7 @@ std::vector<std::string> library_contents(const std::vector<const attest_kernel*
   std::vector<std::string> contents;
   for (const attest_kernel* kernel : kernels) {
     const auto library = worker::library_of(*kernel);
-    contents.push_back(library ? content_id(*library) : "");
+    contents.push_back(library ? sha256_of_file(*library) : "");
   }
   return contents;
 }

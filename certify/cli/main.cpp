@@ -4,13 +4,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 
-#include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/guarded.hpp"
 #include "certify/printable.hpp"
+#include "certify/version/version.hpp"
 #include "core/freed_memory.hpp"
 #include "core/text/suggest.hpp"
 #include "cpu/register.hpp"
@@ -80,7 +81,14 @@ int run(int argc, char** argv) {
   CLI::App app{
       "attest certifies attention kernels: derived error bounds, exact laws, shrunk "
       "failures."};
-  app.set_version_flag("--version", "attest " + attest::certify::version());
+  bool json = false;
+  CLI::Option* as_json = app.add_flag("--json", json, "with --version: as JSON");
+  as_json->needs(app.set_version_flag(
+      "--version",
+      [&json] {
+        return json ? attest::certify::version_json().dump(2) : attest::certify::version_text();
+      },
+      "version, commit, compiler, ABI of kernels and libraries"));
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
@@ -100,6 +108,7 @@ int run(int argc, char** argv) {
   attest::certify::cli::add_pattern(app, action);
   attest::certify::cli::add_regime(app, schedules, action);
   attest::certify::cli::add_report(app, action);
+  attest::certify::cli::add_verify(app, action);
   attest::certify::cli::add_bench(app, registry, schedules, action);
   attest::certify::cli::add_reproduce(app, registry, schedules, action);
   attest::certify::cli::add_simulated_call(app, registry, action);

@@ -7,7 +7,7 @@
 
 #include "certify/campaign/where_run.hpp"
 #include "certify/cli/terminal.hpp"
-#include "certify/files.hpp"
+#include "certify/digest.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
@@ -28,6 +28,7 @@ void print_finding(const std::string& kernel, const Finding& finding) {
     fmt::print("    seen: it {}\n", one.statement);
   }
   for (const std::string& hint : finding.evidence.hints) fmt::print("    {}\n", hint);
+  if (finding.known) fmt::print("    {}\n", warning(kKnownFailure));
   if (!finding.file.empty()) fmt::print("    tensors: {}\n", printable(finding.file));
   fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding));
 }
@@ -191,7 +192,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
   if (kernel.description.device == ATTEST_CUDA || library) {
     fmt::print("  {}\n", printable(kernel.description.summary));
   }
-  if (library) fmt::print("  content of the file       {}\n", content_id(*library));
+  if (library) fmt::print("  SHA-256 of the file      {}\n", sha256_of_file(*library));
   if (const std::string contract = contract_text(kernel.description.numerics); !contract.empty()) {
     fmt::print("  contract                 {}\n", contract);
   }

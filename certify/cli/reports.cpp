@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
@@ -17,6 +18,10 @@
 #include "certify/report/failure.hpp"
 #include "certify/report/html/html.hpp"
 #include "certify/report/junit.hpp"
+#include "certify/report/remarks/annotations.hpp"
+#include "certify/report/remarks/markdown.hpp"
+#include "certify/report/remarks/remarks.hpp"
+#include "certify/report/remarks/sarif.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify::cli {
@@ -71,8 +76,8 @@ void print_certificate(const nlohmann::json& certificate) {
                  kernel.at("checks").at("passed").dump(), kernel.at("checks").at("vacuous").dump());
       if (kernel.contains("ran"))
         fmt::print("  ran {}\n", text_of(kernel, "ran"));  // not in older ones
-      if (const auto id = kernel.value("library_content", nlohmann::json()); id.is_string()) {
-        fmt::print("  content of the file       {}\n", printable(id.get<std::string>()));
+      if (const auto id = kernel.value("library_sha256", nlohmann::json()); id.is_string()) {
+        fmt::print("  SHA-256 of the file      {}\n", printable(id.get<std::string>()));
       }
       const auto sizes = kernel.at("coverage").value("sizes", nlohmann::json::object());
       for (const auto& [mask, covered] : sizes.items()) {
@@ -95,6 +100,7 @@ void print_certificate(const nlohmann::json& certificate) {
         for (const nlohmann::json& one : finding.value("suspicions", nlohmann::json::array())) {
           fmt::print("    seen: it {}\n", text_of(one, "deed"));
         }
+        if (finding.value("known", false)) fmt::print("    {}\n", kKnownFailure);
         for (const nlohmann::json& hint : finding.value("hints", nlohmann::json::array())) {
           fmt::print("    {}\n", printable(hint.get<std::string>()));
         }
@@ -121,17 +127,18 @@ void print_changes(const std::vector<Change>& changes) {
 int report(const ReportOptions& options) {
   const nlohmann::json first = read_certificate(options.first);
   if (options.second.empty()) {
-    require_distinct({{"the certificate", options.first},
-                      {"--html", options.files.html},
-                      {"--junit", options.files.junit}});
+    std::vector<NamedFile> files{{"the certificate", options.first}};
+    for (const auto& [option, path] : options.files.named()) files.push_back({option, path});
+    require_distinct(files);
     if (options.json) throw InvalidProblem("--json is for two certificates; one is JSON already");
     require_report_files(options.files);
     write_reports(first, options.files);
-    if (options.files.html.empty() && options.files.junit.empty()) print_certificate(first);
+    if (!options.files.any()) print_certificate(first);
     return 0;
   }
-  if (!options.files.html.empty() || !options.files.junit.empty()) {
-    throw InvalidProblem("--html and --junit render one certificate; pass one file");
+  if (options.files.any()) {
+    throw InvalidProblem(
+        "--html, --junit, --sarif, --markdown and --github render one certificate; pass one file");
   }
   const std::vector<Change> changes = compare_certificates(first, read_certificate(options.second));
   if (options.json) {
@@ -144,10 +151,35 @@ int report(const ReportOptions& options) {
 
 }  // namespace
 
+std::vector<std::pair<const char*, std::string>> ReportFiles::named() const {
+  return {{"--html", html}, {"--junit", junit}, {"--sarif", sarif}, {"--markdown", markdown}};
+}
+
+bool ReportFiles::any() const {
+  const auto all = named();
+  return github ||
+         std::any_of(all.begin(), all.end(), [](const auto& one) { return !one.second.empty(); });
+}
+
 void add_report_files(CLI::App& command, ReportFiles& files) {
   command.add_option("--html", files.html, "write one page to look at to this file")
       ->check(not_empty());
   command.add_option("--junit", files.junit, "write JUnit XML to this file")->check(not_empty());
+  command
+      .add_option("--sarif", files.sarif,
+                  "write findings as SARIF to this file, for code scanning and editors")
+      ->check(not_empty());
+  command
+      .add_option("--markdown", files.markdown,
+                  "write a screenful of Markdown to this file, such as \"$GITHUB_STEP_SUMMARY\"")
+      ->check(not_empty());
+  command.add_flag("--github", files.github,
+                   "print findings as annotations of GitHub Actions as well");
+  command
+      .add_option("--source", files.source,
+                  "FILE or FILE:LINE where annotations and SARIF show what names no place itself; "
+                  "default: the library or module")
+      ->check(not_empty());
 }
 
 void require_distinct(const std::vector<NamedFile>& files) {
@@ -165,14 +197,20 @@ void require_distinct(const std::vector<NamedFile>& files) {
 }
 
 void require_report_files(const ReportFiles& files) {
-  for (const std::string& path : {files.html, files.junit}) {
+  for (const auto& [option, path] : files.named()) {
     if (!path.empty()) require_writable(path);
   }
+  if (!files.source.empty()) parse_place(files.source);
 }
 
 void write_reports(const nlohmann::json& certificate, const ReportFiles& files) {
   if (!files.html.empty()) write_file(files.html, html_report(certificate));
   if (!files.junit.empty()) write_file(files.junit, junit_report(certificate));
+  if (!files.markdown.empty()) write_file(files.markdown, markdown_report(certificate));
+  const SourcePlace given = files.source.empty() ? SourcePlace{} : parse_place(files.source);
+  const std::vector<Remark> remarks = remarks_of(certificate, given);
+  if (!files.sarif.empty()) write_file(files.sarif, sarif_report(remarks, version()));
+  if (files.github) fmt::print("{}", github_annotations(remarks));
 }
 
 void require_folder(const std::string& folder) {
@@ -207,6 +245,7 @@ void add_report(CLI::App& app, Action& action) {
       "Exit codes: 0 rendered, or no regression; 1 a regression; 2 bad input.\n"
       "Examples:\n"
       "  attest report certificate.json --html report.html --junit junit.xml\n"
+      "  attest report certificate.json --sarif findings.sarif --source src/attention.cu --github\n"
       "  attest report before.json after.json");
   command->callback([&action, options] { action = [options] { return report(*options); }; });
 }

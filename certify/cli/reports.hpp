@@ -11,13 +11,19 @@ namespace attest::certify::cli {
 
 /// Files a certificate is rendered to; empty: not.
 struct ReportFiles {
-  std::string html, junit;
+  std::string html, junit, sarif, markdown;
+  std::string source;   // where remarks are shown that name no place: FILE or FILE:LINE
+  bool github = false;  // remarks as workflow commands, printed
+
+  /// The files, none of the same name as another or as those of `more`.
+  std::vector<std::pair<const char*, std::string>> named() const;
+  bool any() const;
 };
 
-/// --html and --junit.
+/// --html, --junit, --sarif, --markdown, --github and --source.
 void add_report_files(CLI::App& command, ReportFiles& files);
 
-/// Throws InvalidProblem unless the files can be written.
+/// Throws InvalidProblem unless the files can be written and --source names a place.
 void require_report_files(const ReportFiles& files);
 
 /// An option and the file it names, which may be empty: none.
@@ -30,7 +36,7 @@ struct NamedFile {
 /// what was read or written before.
 void require_distinct(const std::vector<NamedFile>& files);
 
-/// Renders a certificate to the files.
+/// Renders a certificate to the files, and prints what is to be printed.
 void write_reports(const nlohmann::json& certificate, const ReportFiles& files);
 
 /// Creates the folder where it does not exist; throws InvalidProblem when that fails.

@@ -95,6 +95,7 @@ void Ticker::run() {
   bool shown = false;
   std::unique_lock<std::mutex> lock(mutex_);
   while (!changed_.wait_for(lock, every, [this] { return done_; })) {
+    std::fflush(stdout);  // in a log of both, what was printed comes before
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     const std::string line = text_(seconds.count());
     fmt::print(stderr, "{}{}{}", terminal ? "\r\033[K" : "progress: ", line, terminal ? "" : "\n");

@@ -118,6 +118,18 @@ const std::set<std::string>& reference_laws() {
   return names;
 }
 
+std::vector<const proptest::Law*> laws_of(const attest_description& description,
+                                          const CampaignOptions& options) {
+  std::vector<const proptest::Law*> laws;
+  for (const proptest::Law& law : proptest::laws()) {
+    const bool about = proptest::concerns(law, description) &&
+                       (!options.mask || law.mask == proptest::MaskUse::kept);
+    const bool chosen = options.law ? *options.law == law.name : about;
+    if (chosen) laws.push_back(&law);
+  }
+  return laws;
+}
+
 std::uint64_t generated_count(const CampaignOptions& options) {
   return options.cases.value_or(proptest::tier_cases(options.tier));
 }

@@ -44,6 +44,11 @@ std::vector<PlannedCase> planned_cases(const attest_description& description,
 std::vector<PlannedCase> small_planned_cases(const attest_description& description,
                                              const CampaignOptions& options);
 
+/// The laws of a campaign: the one chosen, or those that concern what the kernel claims and keep a
+/// mask that was given.
+std::vector<const proptest::Law*> laws_of(const attest_description& description,
+                                          const CampaignOptions& options);
+
 /// Generated case `index` with its data seed.
 proptest::Case generated_case(const attest_description& description, const CampaignOptions& options,
                               std::uint64_t index);

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "certify/report/kernel_names.hpp"
 #include "certify/report/ratio.hpp"
 #include "core/error.hpp"
 
@@ -62,8 +63,8 @@ class Comparer {
         before.value("mask_content", none) != after.value("mask_content", none)) {
       note("the certificates of " + kernel_ + " are not of the same masks");
     }
-    const json old_library = before.value("library_content", none),
-               library = after.value("library_content", none);
+    const json old_library = before.value("library_sha256", none),
+               library = after.value("library_sha256", none);
     if (old_library != library && old_library.is_string() && library.is_string()) {
       note("the file of " + kernel_ + " has other content");
     }
@@ -241,6 +242,12 @@ class Comparer {
   std::vector<Change> changes_;
 };
 
+std::vector<std::string> kernels_of(const json& certificate) {
+  std::vector<std::string> names;
+  for (const json& kernel : certificate.at("kernels")) names.push_back(kernel.at("kernel"));
+  return names;
+}
+
 std::vector<Change> compared(const json& before, const json& after) {
   Comparer comparer;
   for (const char* option : {"tier", "seed"}) {
@@ -253,19 +260,22 @@ std::vector<Change> compared(const json& before, const json& after) {
   for (const json& kernel : before.at("kernels")) {
     known[kernel.at("kernel").get<std::string>()] = &kernel;
   }
-  std::set<std::string> seen;
+  const auto same = same_kernels(kernels_of(before), kernels_of(after));
   for (const json& kernel : after.at("kernels")) {
     const auto name = kernel.at("kernel").get<std::string>();
-    seen.insert(name);
-    if (known.count(name) == 0) {
+    const auto found = same.find(name);
+    if (found == same.end()) {
       comparer.came(name);
-    } else {
-      comparer.compare(*known[name], kernel);
+      continue;
     }
+    if (found->second != name) {
+      comparer.note(
+          fmt::format("{} is compared with {} of the first certificate", name, found->second));
+    }
+    comparer.compare(*known[found->second], kernel);
+    known.erase(found->second);
   }
-  for (const auto& [name, kernel] : known) {
-    if (seen.count(name) == 0) comparer.gone(name);
-  }
+  for (const auto& [name, kernel] : known) comparer.gone(name);
   return comparer.take();
 }
 

@@ -23,7 +23,9 @@ struct Change {
 /// in the order of the kernels. Regressions: a graver verdict, a kernel that is gone, a law that
 /// now fails or counts nowhere, a claim that is gone or no longer exercised, a problem newly
 /// refused, more words moved for the same problem. The opposites are improvements; a worst error
-/// over bound that doubled or halved, another tier or seed are notes. Timings are not compared.
+/// over bound that doubled or halved, another tier or seed are notes. Timings are not compared. A
+/// kernel whose library lies in another folder or has another name is compared with that of its
+/// name (certify/report/kernel_names.hpp), which is a note.
 /// Requires: objects of the schema attest-certificate-1. Else throws InvalidProblem.
 /// [certify/report/comparison_test "regressions come first"]
 std::vector<Change> compare_certificates(const nlohmann::json& before, const nlohmann::json& after);

@@ -34,11 +34,11 @@ TEST_CASE("equal certificates have no difference", "[comparison]") {
 
 TEST_CASE("another file is told of", "[comparison]") {
   json before = sample_certificate(), after = sample_certificate();
-  before["kernels"][0]["library_content"] = "1f2e";
+  before["kernels"][0]["library_sha256"] = "1f2e";
   CHECK(lines(before, after).empty());  // older certificates do not say
-  after["kernels"][0]["library_content"] = "1f2e";
+  after["kernels"][0]["library_sha256"] = "1f2e";
   CHECK(lines(before, after).empty());
-  after["kernels"][0]["library_content"] = "3a4b";
+  after["kernels"][0]["library_sha256"] = "3a4b";
   REQUIRE(lines(before, after).size() == 1);
   CHECK(lines(before, after)[0] == "note : the file of cpu/good has other content");
 }
@@ -163,6 +163,18 @@ TEST_CASE("bad certificates are refused", "[comparison]") {
   json odd = sample_certificate();
   odd["kernels"][0].erase("laws");
   CHECK_THROWS_AS(compare_certificates(sample_certificate(), odd), InvalidProblem);
+}
+
+TEST_CASE("a library in another folder is the same kernel", "[report]") {
+  const nlohmann::json before = sample_certificate();
+  nlohmann::json after = before;
+  after["kernels"][1]["kernel"] = "/elsewhere/<b>.so:x";
+  const auto changes = compare_certificates(before, after);
+  REQUIRE(changes.size() == 1);
+  CHECK(changes[0].kind == ChangeKind::note);
+  CHECK_THAT(changes[0].what, Catch::Contains("is compared with ./<b>.so:x"));
+  after["kernels"][1]["kernel"] = "/elsewhere/<b>.so:y";
+  CHECK(exit_code(compare_certificates(before, after)) == 1);
 }
 
 }  // namespace

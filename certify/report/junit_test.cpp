@@ -63,13 +63,13 @@ TEST_CASE("the sizes covered are a property", "[junit]") {
 
 TEST_CASE("the content of a file is a property", "[junit]") {
   nlohmann::json certificate = sample_certificate();
-  certificate["kernels"][1]["library_content"] = "1f2e";
+  certificate["kernels"][1]["library_sha256"] = "1f2e";
   pugi::xml_document xml;
   REQUIRE(xml.load_string(junit_report(certificate).c_str()));
   const auto content = [&](const char* kernel) {
     return suite_of(xml, kernel)
         .child("properties")
-        .find_child_by_attribute("name", "content of the file");
+        .find_child_by_attribute("name", "SHA-256 of the file");
   };
   CHECK(std::string(content("./<b>.so:x").attribute("value").value()) == "1f2e");
   CHECK_FALSE(content("cpu/good"));  // a kernel of the program itself

@@ -39,23 +39,27 @@ def misbehaving(name=""):
 
 
 class Examples(unittest.TestCase):
-    """The documents' libraries are certified: coverage complete, nothing found."""
+    """The documents' libraries are certified: coverage complete, nothing found.
+
+    Outside nightly some of them by a quarter of their campaigns alone, for time.
+    """
 
     def test_first_page_shows_the_adapter(self):
         root = pathlib.Path(__file__).resolve().parents[2]
         shown = re.search(r"^```c\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
         self.assertEqual(shown[1], (root / "docs/how-to/plugins/shim.c").read_text())
 
-    def certified(self, library):
-        code, text, error = attest("certify", f"{EXAMPLES}/{library}", "--json")
+    def certified(self, library, shard=None):
+        part = shard is not None and "ATTEST_NIGHTLY" not in os.environ
+        code, text, error = attest("certify", f"{EXAMPLES}/{library}", "--json", *(["--shard", f"{shard}/4"] if part else []))
         self.assertEqual([x for x in error.splitlines() if not x.startswith("progress: ")], [])
         certificate = json.loads(text)
         self.assertEqual([k["findings"] for k in certificate["kernels"]], [[]], text)
-        self.assertEqual([k["verdict"] for k in certificate["kernels"]], ["certified"], text)
+        self.assertEqual([k["verdict"] for k in certificate["kernels"]], ["shard_passed" if part else "certified"], text)
         self.assertEqual(code, 0, text)
 
     def test_c(self):
-        self.certified("libattention.so")
+        self.certified("libattention.so", 1)
 
     def test_cpp(self):
         self.certified("libonline_softmax.so")
@@ -64,13 +68,13 @@ class Examples(unittest.TestCase):
         self.certified("libcausal.so")
 
     def test_packed_qkv(self):
-        self.certified("libpacked_qkv.so")
+        self.certified("libpacked_qkv.so", 2)
 
     def test_bhsd_f16(self):
-        self.certified("libbhsd_f16.so")
+        self.certified("libbhsd_f16.so", 3)
 
     def test_varlen(self):
-        self.certified("libvarlen.so")
+        self.certified("libvarlen.so", 4)
 
     def test_refusing_everything_proves_nothing(self):
         code, text, _ = attest("certify", f"{PLUGINS}/libnonsense_good.so", "--cases", "3")

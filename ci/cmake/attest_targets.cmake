@@ -4,18 +4,19 @@
 #   attest_add_library(attest_room SOURCES a.cpp b.cpp DEPENDS attest_core PRIVATE_DEPENDS fmt::fmt)
 #   attest_add_test(room_test SOURCES a_test.cpp DEPENDS attest_room [LABELS slow] [TIMEOUT seconds]
 #                   [COST seconds])
-#   attest_add_program(attest SOURCES main.cpp DEPENDS attest_certify)
+#   attest_add_program(attest SOURCES main.cpp DEPENDS attest_certify COMPONENT runtime|benches)
 #
 # With QUICK_TO_COMPILE, as every test without COST, for what takes longer to compile than to run; with
 # OWN_PRECOMPILED for a library that calls attest_precompile_own.
 include(GNUInstallDirs)
 include(attest_precompiled)
+include(attest_components)
 
-# Everything installed, as attest::attest. (The target named `attest` is the command.)
+# All libraries of C++ as attest::cxx; attest::attest is the command.
 add_library(attest_umbrella INTERFACE)
-set_target_properties(attest_umbrella PROPERTIES EXPORT_NAME attest)
-add_library(attest::attest ALIAS attest_umbrella)
-install(TARGETS attest_umbrella EXPORT attest_targets)
+set_target_properties(attest_umbrella PROPERTIES EXPORT_NAME cxx)
+add_library(attest::cxx ALIAS attest_umbrella)
+install(TARGETS attest_umbrella EXPORT attest_cxx_targets)
 
 # Seconds a test may take before CTest ends it: a hang must not use up the runner's hour.
 set(ATTEST_TEST_TIMEOUT 1800)
@@ -27,16 +28,16 @@ endif()
 set(ATTEST_QUICK_OPTIONS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
 
 function(attest_arguments)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "QUICK_TO_COMPILE;OWN_PRECOMPILED" "TIMEOUT;COST" "SOURCES;DEPENDS;PRIVATE_DEPENDS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "QUICK_TO_COMPILE;OWN_PRECOMPILED" "TIMEOUT;COST;COMPONENT" "SOURCES;DEPENDS;PRIVATE_DEPENDS;LABELS")
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "attest: target '${ARGV0}': unknown arguments '${ARG_UNPARSED_ARGUMENTS}'; "
                         "the lists are SOURCES, DEPENDS, PRIVATE_DEPENDS, LABELS, TIMEOUT, COST, "
-                        "QUICK_TO_COMPILE and OWN_PRECOMPILED")
+                        "COMPONENT, QUICK_TO_COMPILE and OWN_PRECOMPILED")
   endif()
   if(NOT ARG_SOURCES)
     message(FATAL_ERROR "attest: target '${ARGV0}' has no SOURCES")
   endif()
-  foreach(name SOURCES DEPENDS PRIVATE_DEPENDS LABELS TIMEOUT COST QUICK_TO_COMPILE OWN_PRECOMPILED)
+  foreach(name SOURCES DEPENDS PRIVATE_DEPENDS LABELS TIMEOUT COST COMPONENT QUICK_TO_COMPILE OWN_PRECOMPILED)
     set(ARG_${name} "${ARG_${name}}" PARENT_SCOPE)
   endforeach()
 endfunction()
@@ -88,9 +89,13 @@ function(attest_add_library name)
   add_library(attest::${short_name} ALIAS ${name})
   target_link_libraries(attest_umbrella INTERFACE ${name})
   set_property(GLOBAL APPEND PROPERTY ATTEST_INSTALLED_DEPENDS ${ARG_DEPENDS} ${ARG_PRIVATE_DEPENDS})
-  install(TARGETS ${name} EXPORT attest_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${name} EXPORT attest_cxx_targets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development OPTIONAL)
+  attest_note_component(development ${name})
+  set_property(GLOBAL APPEND PROPERTY ATTEST_CXX_LIBRARIES
+    ${CMAKE_STATIC_LIBRARY_PREFIX}${name}${CMAKE_STATIC_LIBRARY_SUFFIX})
   file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  install(DIRECTORY ./ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attest/${room}
+  install(DIRECTORY ./ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attest/${room} COMPONENT development
           FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh" PATTERN "testing" EXCLUDE)
 endfunction()
 
@@ -125,45 +130,44 @@ function(attest_add_test name)
   endif()
 endfunction()
 
-# A command for people, at <build>/bin/<name>, where the scripts in ci/ look for it.
+# Links the commit of the checkout into a program or a shared library, looked up at each build.
+function(attest_link_commit name)
+  if(NOT TARGET attest_commit)
+    set(source ${PROJECT_BINARY_DIR}/attest_commit.cpp)
+    add_custom_target(attest_commit_file BYPRODUCTS ${source}
+      COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DOUT=${source}
+              -P ${PROJECT_SOURCE_DIR}/ci/cmake/commit.cmake
+      COMMENT "")
+    add_library(attest_commit OBJECT ${source})
+    set_target_properties(attest_commit PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    add_dependencies(attest_commit attest_commit_file)
+  endif()
+  target_sources(${name} PRIVATE $<TARGET_OBJECTS:attest_commit>)
+endfunction()
+
+# A command for people, at <build>/bin/<name>, where the scripts in ci/ look for it. Only `attest` is
+# exported, and only it must have been built for an installation of everything.
 function(attest_add_program name)
   attest_arguments(${ARGV})
+  if(NOT ARG_COMPONENT MATCHES "^(runtime|benches)$")
+    message(FATAL_ERROR "attest: program '${name}': COMPONENT is '${ARG_COMPONENT}'; it is runtime or benches")
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_PRIVATE_DEPENDS} attest_flags)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  # A tarball has the libraries of other projects there (ci/packages); elsewhere the folder is absent.
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
+                                           INSTALL_RPATH $ORIGIN/../lib/attest/bundled)
   if(ARG_QUICK_TO_COMPILE)
     target_compile_options(${name} PRIVATE ${ATTEST_QUICK_OPTIONS})
   endif()
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endfunction()
-
-# Last in the top CMakeLists: writes the package that find_package(attest) reads, with a
-# find_dependency line for each outside library that an installed one links.
-function(attest_install_package)
-  include(CMakePackageConfigHelpers)
-  get_property(depends GLOBAL PROPERTY ATTEST_INSTALLED_DEPENDS)
-  set(ATTEST_FIND_DEPENDENCIES "")
-  foreach(pair "Eigen3::Eigen=Eigen3 3.4 NO_MODULE" "OpenMP::OpenMP_CXX=OpenMP COMPONENTS CXX"
-               "fmt::fmt=fmt" "nlohmann_json::nlohmann_json=nlohmann_json" "CLI11::CLI11=CLI11"
-               "pugixml::pugixml=pugixml"
-               "Boost::headers=Boost"
-               "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2"
-               "CUDA::cudart_static=CUDAToolkit")
-    string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")
-    if("${CMAKE_MATCH_1}" IN_LIST depends)
-      string(APPEND ATTEST_FIND_DEPENDENCIES "find_dependency(${CMAKE_MATCH_2})\n")
-    endif()
-  endforeach()
-  if("PkgConfig::MPFR" IN_LIST depends)
-    string(APPEND ATTEST_FIND_DEPENDENCIES "find_dependency(PkgConfig)\n"
-           "pkg_check_modules(MPFR REQUIRED IMPORTED_TARGET mpfr gmp)\n")
+  set(how OPTIONAL)
+  set(export "")
+  if(name STREQUAL "attest")
+    set(how "")
+    set(export EXPORT attest_targets)
+    add_executable(attest::attest ALIAS attest)
   endif()
-  set(directory ${CMAKE_INSTALL_LIBDIR}/cmake/attest)
-  install(EXPORT attest_targets NAMESPACE attest:: DESTINATION ${directory})
-  configure_package_config_file(${PROJECT_SOURCE_DIR}/ci/cmake/attestConfig.cmake.in
-    ${PROJECT_BINARY_DIR}/attestConfig.cmake INSTALL_DESTINATION ${directory})
-  write_basic_package_version_file(${PROJECT_BINARY_DIR}/attestConfigVersion.cmake
-    COMPATIBILITY SameMinorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake
-                ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake DESTINATION ${directory})
+  install(TARGETS ${name} ${export}
+          RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${ARG_COMPONENT} ${how})
+  attest_note_component(${ARG_COMPONENT} ${name})
 endfunction()

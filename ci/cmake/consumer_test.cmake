@@ -1,4 +1,6 @@
-# Installs BUILD into STAGE, then builds and runs the project in SOURCE against what was installed.
+# Installs BUILD into STAGE, then builds and runs the projects in SOURCE against what was installed.
+cmake_minimum_required(VERSION 3.25)
+
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
@@ -6,10 +8,26 @@ function(run)
   endif()
 endfunction()
 
+# refuse(TEXT command …): the command fails and prints TEXT.
+function(refuse text)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  string(FIND "${output}" "${text}" place)
+  if(status EQUAL 0 OR place EQUAL -1)
+    message(FATAL_ERROR "consumer: wanted a failure with '${text}' of: ${ARGN}\nstatus ${status}: ${output}")
+  endif()
+endfunction()
+
+function(check condition)
+  if(NOT (${ARGV}))
+    message(FATAL_ERROR "consumer: not so: ${ARGV}")
+  endif()
+endfunction()
+
 # A header or target file of an earlier installation would hide one that is no longer installed.
 file(REMOVE_RECURSE ${STAGE})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE}/prefix)
-run(${CMAKE_COMMAND} -S ${SOURCE} -B ${STAGE}/build -G ${GENERATOR}
+run(${CMAKE_COMMAND} -S ${SOURCE}/cxx -B ${STAGE}/build -G ${GENERATOR}
     -DCMAKE_CXX_COMPILER=${CXX_COMPILER} "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}"
     -DCMAKE_BUILD_TYPE=${BUILD_TYPE} -DCMAKE_PREFIX_PATH=${STAGE}/prefix
     -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
@@ -25,3 +43,61 @@ run(${STAGE}/prefix/bin/attest check --kernel ${STAGE}/build/libattention.so
 # The installed command finds its CUDA runtime library.
 run(${STAGE}/prefix/bin/attest check --kernel ${BUILD}/plugins/libby_hand.so:hand/right
     --problem sq=5,sk=7,d=4 --law reference_forward --emulate)
+
+# The component runtime is the command, what it loads and one header.
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE}/runtime --component runtime)
+file(GLOB_RECURSE files RELATIVE ${STAGE}/runtime ${STAGE}/runtime/*)
+list(SORT files)
+list(JOIN files " " files)
+check("${files}" STREQUAL "bin/attest bin/attest-emulate include/attest_kernel.h lib/attest/libcuda.so.1 lib/attest/libcudart.so.12 lib/attest/libcudart.so.13")
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE}/benches --component benches)
+check(EXISTS ${STAGE}/benches/bin/attention_bench)
+
+# A build folder in which the command alone has been built (ci/certify): the same scripts over what lies
+# in another place.
+file(MAKE_DIRECTORY ${STAGE}/part/bin ${STAGE}/part/lib)
+file(GLOB_RECURSE scripts RELATIVE ${BUILD} ${BUILD}/cmake_install.cmake ${BUILD}/attest_check_*.cmake
+     ${BUILD}/CMakeFiles/Export/*.cmake ${BUILD}/attestConfig*.cmake ${BUILD}/python/attest_api.h)
+list(FILTER scripts EXCLUDE REGEX "^stage/")
+foreach(script IN LISTS scripts)
+  file(READ ${BUILD}/${script} text)
+  string(REPLACE "${BUILD}" "${STAGE}/part" text "${text}")
+  file(CONFIGURE OUTPUT ${STAGE}/part/${script} CONTENT "${text}" @ONLY)
+endforeach()
+set(install_part ${CMAKE_COMMAND} -DCMAKE_INSTALL_PREFIX=${STAGE}/some -P ${STAGE}/part/cmake_install.cmake)
+refuse("the command has not been built" ${install_part})
+check(NOT EXISTS ${STAGE}/some)
+file(CREATE_LINK ${BUILD}/lib/attest ${STAGE}/part/lib/attest SYMBOLIC)
+file(COPY ${BUILD}/bin/attest DESTINATION ${STAGE}/part/bin)
+refuse("benches: not built: attention_bench" ${CMAKE_COMMAND} -DCMAKE_INSTALL_COMPONENT=benches
+       -DCMAKE_INSTALL_PREFIX=${STAGE}/some -P ${STAGE}/part/cmake_install.cmake)
+check(NOT EXISTS ${STAGE}/some)
+run(${install_part})
+
+# A project in C certifies its libraries by CTest; the wrong one fails there.
+set(configure_c ${CMAKE_COMMAND} -S ${SOURCE}/c -B ${STAGE}/c -G ${GENERATOR} -DCMAKE_C_COMPILER=${C_COMPILER}
+    -DEXAMPLES=${EXAMPLES} -DWHOLE=${WHOLE} -DCMAKE_PREFIX_PATH=${STAGE}/some
+    -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
+run(${configure_c})
+run(${CMAKE_COMMAND} --build ${STAGE}/c)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${STAGE}/c --no-tests=error -R "^right")
+check(EXISTS ${STAGE}/c/attest/right.certified/certificate.json)
+refuse("REFUSED" ${CMAKE_CTEST_COMMAND} --test-dir ${STAGE}/c --output-on-failure
+       -R "^wrong.certified.my/attention$")
+refuse("attest_get_kernel" ${CMAKE_CTEST_COMMAND} --test-dir ${STAGE}/c --output-on-failure -R "^empty.loads$")
+file(WRITE ${STAGE}/absent/CMakeLists.txt "project(absent C)\nfind_package(attest REQUIRED COMPONENTS cxx)\n")
+refuse("it had not been built when Attest was installed" ${CMAKE_COMMAND} -S ${STAGE}/absent -B ${STAGE}/absent/build
+       -DCMAKE_PREFIX_PATH=${STAGE}/some)
+file(WRITE ${STAGE}/typing/CMakeLists.txt "project(typing C)
+find_package(attest REQUIRED)
+file(WRITE \${CMAKE_CURRENT_BINARY_DIR}/f.c \"int attest_of_nothing;\")
+add_library(archive STATIC \${CMAKE_CURRENT_BINARY_DIR}/f.c)
+separate_arguments(ARGUMENTS)
+attest_certify_library(\${ARGUMENTS})\n")
+foreach(pair "absent=no such target" "archive=it must be a library, SHARED or MODULE" "archive KERNEL a=known are KERNELS"
+             "archive SEED=known are KERNELS")
+  string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")
+  set(arguments "${CMAKE_MATCH_1}")
+  refuse("${CMAKE_MATCH_2}" ${CMAKE_COMMAND} -S ${STAGE}/typing -B ${STAGE}/typing/build
+         -DCMAKE_PREFIX_PATH=${STAGE}/some "-DARGUMENTS=${arguments}")
+endforeach()

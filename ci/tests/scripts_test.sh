@@ -18,12 +18,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
-for script in deps offline-deps test test-gpu on-device certify false_alarms nightly tidy check_format check_headers \
-  check_includes check_layers check_tolerances wheel; do
+for script in deps offline-deps test test-gpu on-device certify false_alarms fuzz nightly tidy check_format check_headers \
+  check_includes check_layers check_tolerances packages wheel; do
   expect 0 usage "$ci/$script" --help
 done
 expect 0 usage ./linked --help
-for script in deps offline-deps test test-gpu certify false_alarms tidy check_format wheel; do
+for script in deps offline-deps test test-gpu certify false_alarms fuzz tidy check_format packages wheel; do
   expect 2 "unknown option '--wrong'" "$ci/$script" --wrong
 done
 expect 2 "unknown step 'wrong'" "$ci/nightly" wrong
@@ -49,7 +49,12 @@ expect 2 "was made for 'another system'" "$ci/deps" --from packages
 python=$(python3 -c 'import sys; print(sys.executable)')
 expect 2 'no nvcc on the path' env CUDA_PATH=/nowhere PATH=/nowhere "$python" "$ci/test-gpu"
 expect 2 "needs a value" "$ci/certify" --tier
+expect 2 'needs a folder' "$ci/packages" --build
+expect 2 "'no_such_folder' is no build folder" "$ci/packages" --build no_such_folder
+expect 2 '--install needs root' env PATH="$scratch/somebody:$PATH" "$ci/packages" --install
 expect 2 "take whole numbers" "$ci/false_alarms" --cases many
+expect 2 "unknown parser 'problm'" "$ci/fuzz" problm
+expect 2 "whole number from 1" "$ci/fuzz" --seconds 0
 expect 2 "is not there; build it" "$ci/false_alarms" --attest no_such_program
 expect 2 "tier is 'slow'" "$ci/certify" --tier slow
 expect 2 'no compile_commands.json' "$ci/tidy" no_such_folder

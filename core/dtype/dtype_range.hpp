@@ -22,6 +22,14 @@ constexpr bool has_narrow_range(DType dtype) {
   return smallest_normal(dtype) > smallest_normal(DType::f32);
 }
 
+/// Tells whether sums of a unit roundoff are those of a dtype of narrow range.
+constexpr bool has_narrow_range(double unit_roundoff) {
+  for (const DTypeFacts& row : kDTypes) {
+    if (has_narrow_range(row.dtype) && row.unit_roundoff == unit_roundoff) return true;
+  }
+  return false;
+}
+
 /// Returns the bits of attest_description.dtypes of all dtypes that are computed with in float32.
 constexpr std::uint32_t dtypes_in_float32() {
   std::uint32_t bits = 0;

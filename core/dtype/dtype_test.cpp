@@ -147,7 +147,11 @@ std::vector<std::string> misrounded(const Table& rows) {
 
 TEST_CASE("the range of a dtype follows from its row", "[dtype]") {
   CHECK(misrounded(table()).empty());
-  for (const DType dtype : all_dtypes()) CHECK(has_narrow_range(dtype) == (dtype == DType::f16));
+  for (const DType dtype : all_dtypes()) {
+    CHECK(has_narrow_range(dtype) == (dtype == DType::f16));
+    CHECK(has_narrow_range(unit_roundoff(dtype)) == (dtype == DType::f16));
+  }
+  CHECK_FALSE(has_narrow_range(0.0));
   CHECK(dtypes_in_float32() == (1u << ATTEST_F32 | 1u << ATTEST_BF16 | 1u << ATTEST_F16));
 }
 

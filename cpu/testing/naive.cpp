@@ -22,9 +22,11 @@ double output_error(DType dtype, double magnitude) {
       return 0x1p-8 * magnitude + 0x1p-133;
     case DType::f16:
       return 0x1p-11 * magnitude + 0x1p-24;
-    default:
-      return kRoundoff * magnitude + 0x1p-149;
+    case DType::f32:
+    case DType::f64:
+      break;
   }
+  return kRoundoff * magnitude + 0x1p-149;
 }
 
 struct Score {

@@ -50,7 +50,7 @@ const std::vector<const char*>& block_problems();
 /// problems(), and block_problems() for a kernel of these ATTEST_* features that takes block masks.
 std::vector<const char*> problems_of(std::uint32_t features);
 
-/// Four orders of lanes and blocks with every check that the build has.
+/// Orders of lanes and blocks with every check that the build has: three, four in ci/nightly.
 std::vector<simt::Emulation> checked_orders();
 
 /// Sums over the tiles that hold a visible pair, of one head and all batch entries, pair by pair

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "fixtures/defects/defect.hpp"
 #include "proptest/judge/limits.hpp"
 #include "proptest/laws/law.hpp"
 
@@ -94,6 +95,18 @@ TEST_CASE("a kernel that does not look at the strides is refused without a claim
   const LawResult result = checked(blind, 0, "sq=17,d=40,strides=interleaved");
   CHECK(result.verdict == Verdict::violated);
   CHECK(result.message.find("layout bshd with strides interleaved differs from packed: ") == 0);
+}
+
+// One head of a packed tensor is one head of every sequence in it.
+TEST_CASE("packed sequences have each a gradient of a bias of their own", "[layout]") {
+  const attest_kernel& right = fixtures::defective_kernel(fixtures::Defect::none);
+  for (const char* bias : {"bqk_drawn_3", "bhqk_drawn_3", "bh_drawn_3", "qk_drawn_3"}) {
+    const Case c{
+        Problem::parse("hq=2,hkv=2,d=8,layout=thd,mask=cu_5x4_3x6_7x2,bias=" + std::string(bias)),
+        Values::normal, 3, 1};
+    CAPTURE(bias);
+    CHECK(find_law("head_independence").check(right, c).verdict == Verdict::passed);
+  }
 }
 
 }  // namespace attest::proptest

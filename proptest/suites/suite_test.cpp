@@ -1,6 +1,7 @@
 // Every law over every registered kernel.
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "cpu/register.hpp"
 #include "proptest/testing/every_law.hpp"
 #include "sparse/register.hpp"
@@ -9,17 +10,17 @@ namespace attest::proptest {
 namespace {
 
 TEST_CASE("every law holds for every registered kernel", "[laws]") {
-  constexpr std::uint64_t kCases = 40;
+  const std::uint64_t cases = attest::testing::is_nightly() ? 40 : 16;
   Registry registry;
   register_cpu(registry);
-  check_every_law(registry, kCases);
+  check_every_law(registry, cases);
 }
 
 TEST_CASE("every law holds for every kernel that reads the lists of a pattern", "[laws]") {
-  constexpr std::uint64_t kCases = 20;
+  const std::uint64_t cases = attest::testing::is_nightly() ? 20 : 10;
   Registry registry;
   register_sparse(registry);
-  check_every_law(registry, kCases);
+  check_every_law(registry, cases);
 }
 
 TEST_CASE("split_merge refuses no correct kernel whose LSE has an infinite bound", "[laws]") {

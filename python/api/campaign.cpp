@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "certify/audit/seal.hpp"
 #include "certify/campaign/campaign.hpp"
 #include "certify/campaign/journal.hpp"
 #include "certify/campaign/merge.hpp"
@@ -108,12 +109,14 @@ Judgement run(const attest_kernel& kernel, const CampaignOptions& options, const
   Registry registry;
   registry.add(&kernel);
   certify::require_affordable_problems(kernel, options.problems);
+  certify::certificate_date();  // refuses a bad one before the work, not after it
   Asker asker(caller);
   const CampaignResult result = certify::run_campaign(
       kernel, options, [&](std::uint64_t done, std::uint64_t total) { asker.tell(done, total); },
       {[&] { return asker.ended(); }, &journal});
   json object = certify::certificate(registry, options, {result}, &journal);
   if (!certify::worker::is_isolated(kernel)) object["kernels"][0]["not_seen"] = kNotSeen;
+  certify::seal(object);
   return {outcome_of(result), text_of(object)};
 }
 

@@ -97,6 +97,7 @@ int end_at_once(void*, std::uint64_t, std::uint64_t) { return 1; }
 json without_times(const char* text) {
   json certificate = json::parse(text);
   certificate.erase("timings");
+  certificate.erase("sha256");
   return certificate;
 }
 

@@ -126,7 +126,7 @@ class AtOnce(concurrent.futures.Executor):
 def certificate(fn, **options):
     """Returns the certificate as text, without its times."""
     report = attest.certify(fn, **{**SMALL, **options})
-    return json.dumps({**report.certificate, "timings": None}, indent=1)
+    return json.dumps({**report.certificate, "timings": None, "sha256": None}, indent=1)
 
 
 class Executors(unittest.TestCase):

@@ -37,8 +37,8 @@ class Isolation(unittest.TestCase):
         self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
         self.assertNotIn("not_seen", report.certificate["kernels"][0])
         apart = attest.certify(faulty_functions.right, **SMALL, isolate=False)
-        self.assertIsNotNone(report.certificate["kernels"][0]["library_content"])
-        self.assertIsNone(apart.certificate["kernels"][0]["library_content"])
+        self.assertIsNotNone(report.certificate["kernels"][0]["library_sha256"])
+        self.assertIsNone(apart.certificate["kernels"][0]["library_sha256"])
         self.assertEqual(apart.certificate["kernels"][0]["worst"], report.certificate["kernels"][0]["worst"])
 
     def test_gradients(self):
@@ -190,14 +190,14 @@ class Command(unittest.TestCase):
             file.write_text("from faulty_functions import right\n")
             first, again = (self.run_command(*words) for _ in range(2))
             self.assertEqual((first.returncode, again.returncode), (0, 0), first.stderr + again.stderr)
-            content = json.loads(out.read_text())["kernels"][0]["library_content"]
-            self.assertIn(f"content of the file       {content}", again.stdout)
+            content = json.loads(out.read_text())["kernels"][0]["library_sha256"]
+            self.assertIn(f"SHA-256 of the file      {content}", again.stdout)
             file.write_text("from faulty_functions import right  # is another\n")
             other = self.run_command(*words)
             self.assertEqual(other.returncode, 2, other.stdout)
             self.assertIn("another build of the file of", other.stderr)
             shown = self.run_command("report", out)
-            self.assertIn(f"content of the file       {content}", shown.stdout)
+            self.assertIn(f"SHA-256 of the file      {content}", shown.stdout)
         nowhere = self.run_command("certify", "time:sleep", "--resume", "journal.jsonl")
         self.assertEqual(nowhere.returncode, 2, nowhere.stdout)
         self.assertFalse((TESTS / "journal.jsonl").exists())

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dtype/dtype_range.hpp"
 #include "core/error.hpp"
 #include "reference/bounds/steps/loss_error.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
@@ -87,9 +88,9 @@ std::string uncovered_by_loss_bounds(const Numerics& numerics) {
            "covers "
            "one pass over the keys; declare lse_splits = 0";
   }
-  if (numerics.accumulator_roundoff == unit_roundoff(DType::f16)) {
-    return "the contract accumulates in f16, whose range the loss gradient's intermediate results "
-           "leave; declare accumulator f32 or bf16";
+  if (has_narrow_range(numerics.accumulator_roundoff)) {
+    return "the contract accumulates in a dtype whose range the loss gradient's intermediate "
+           "results leave; declare accumulator f32 or bf16";
   }
   return "";
 }

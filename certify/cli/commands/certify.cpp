@@ -1,22 +1,30 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "certify/audit/seal.hpp"
 #include "certify/campaign/campaign.hpp"
 #include "certify/campaign/merge.hpp"
 #include "certify/campaign/tier.hpp"
 #include "certify/certificate.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/commands/certify_estimate.hpp"
 #include "certify/cli/commands/defects.hpp"
 #include "certify/cli/commands/kernel_campaign.hpp"
+#include "certify/cli/early_end.hpp"
 #include "certify/cli/interrupt.hpp"
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/report.hpp"
 #include "certify/cli/reports.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/files.hpp"
+#include "certify/history/failed_checks.hpp"
+#include "certify/history/known_failures.hpp"
 #include "certify/plan/own_problems.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/printable.hpp"
@@ -43,6 +51,8 @@ struct CertifyOptions {
   unsigned jobs = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::string> merge;
   IsolationOptions isolation;
+  std::string max_time, known_failures, failed_first;
+  bool fail_fast = false, estimate = false;
 };
 
 std::vector<std::string> chosen_kernels(const Registry& registry, const CertifyOptions& options) {
@@ -169,12 +179,71 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
 
 std::vector<NamedFile> files_of(const CertifyOptions& options) {
   std::vector<NamedFile> files{{"--out", options.out},
-                               {"--html", options.reports.html},
-                               {"--junit", options.reports.junit},
                                {"--resume", options.resume},
+                               {"--failed-first", options.failed_first},
+                               {"--known-failures", options.known_failures},
                                {"--problems", options.problem_file}};
+  for (const auto& [option, path] : options.reports.named()) files.push_back({option, path});
   for (const std::string& shard : options.merge) files.push_back({"--merge", shard});
   return files;
+}
+
+// Checks that failed before, by kernel. The first run of a pipeline has no journal yet.
+std::map<std::string, FailedChecks> failed_before(const CertifyOptions& options,
+                                                  const Order& order) {
+  if (options.failed_first.empty()) return {};
+  if (!std::filesystem::exists(options.failed_first)) {
+    fmt::print(stderr, "attest: --failed-first: there is no '{}'; checks run in their order\n",
+               printable(options.failed_first));
+    return {};
+  }
+  std::vector<std::string> names;
+  for (const attest_kernel* kernel : order.kernels) names.push_back(kernel->description.name);
+  return failed_checks(options.failed_first, names);
+}
+
+// One line for each entry that no longer holds, and how many do.
+void print_known(const std::vector<KnownOutcome>& outcomes) {
+  std::size_t occur = 0;
+  for (const KnownOutcome& one : outcomes) {
+    const KnownFailure& known = one.failure;
+    if (one.expected == Expected::occurs) ++occur;
+    if (one.expected != Expected::gone) continue;
+    fmt::print("{} {} {} ({}) occurs no longer; take it off the list\n", good("known failure:"),
+               printable(known.kernel), known.law, printable(known.where));
+  }
+  if (outcomes.empty()) return;
+  fmt::print("known failures: {} of {} occur\n", occur, outcomes.size());
+}
+
+// Runs the campaign of each kernel and prints what it found.
+std::vector<CampaignResult> carry_out(const io::ScheduleRegistry& schedules,
+                                      const CertifyOptions& options,
+                                      const std::vector<KnownFailure>& known, Order& order) {
+  const auto first = failed_before(options, order);
+  std::optional<double> most_seconds;
+  if (!options.max_time.empty()) most_seconds = parse_duration("--max-time", options.max_time);
+  EarlyEnd end(most_seconds, options.fail_fast);
+  std::vector<CampaignResult> results;
+  for (const attest_kernel* kernel : order.kernels) {
+    const std::string name = kernel->description.name;
+    Surveillance surveillance{[&end] { return end.reached(); }, &order.journal};
+    surveillance.ended_by = [&end] { return end.cause(); };
+    surveillance.failed = [&](const std::string& law) {
+      if (!is_listed(known, name, law)) end.note_failure();
+    };
+    if (first.count(name) > 0) surveillance.first = first.at(name);
+    results.push_back(kernel_campaign(schedules, *kernel, order.campaign, surveillance));
+    mark_known(known, results);
+    if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
+    if (options.json) continue;
+    print_result(*kernel, results.back(), options.verbose ? Detail::whole : Detail::summary);
+    if (order.campaign.cases && outcome(results.back()) == "incomplete") {
+      fmt::print("  run it without --cases: a tier adds the cases that are missing\n");
+    }
+    std::fflush(stdout);  // a log shows it now
+  }
+  return results;
 }
 
 int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
@@ -182,9 +251,13 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   Kernels known(registry, options.isolation);
   Order order;
   require_distinct(files_of(options));
+  certificate_date();  // refuses a bad one before the work, not after it
   if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
   require_report_files(options.reports);
   if (!options.failures.empty()) require_folder(options.failures);
+  if (!options.max_time.empty()) parse_duration("--max-time", options.max_time);
+  std::vector<KnownFailure> known_failures;
+  if (!options.known_failures.empty()) known_failures = read_known_failures(options.known_failures);
   if (options.defects) {
     order.campaign.tier = parse_tier(options.tier);
     order.campaign.seed = options.seed;
@@ -202,21 +275,16 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   CampaignOptions& campaign = order.campaign;
   campaign.jobs = options.jobs;
   const InterruptGuard guard(OnInterrupt::ask);
-  std::vector<CampaignResult> results;
-  for (const attest_kernel* kernel : order.kernels) {
-    results.push_back(kernel_campaign(schedules, *kernel, campaign, &order.journal));
-    if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
-    if (!options.json) {
-      print_result(*kernel, results.back(), options.verbose ? Detail::whole : Detail::summary);
-      if (campaign.cases && outcome(results.back()) == "incomplete") {
-        fmt::print("  run it without --cases: a tier adds the cases that are missing\n");
-      }
-    }
-  }
+  if (options.estimate) return tell_estimates(order.kernels, campaign, options.json);
+  std::vector<CampaignResult> results = carry_out(schedules, options, known_failures, order);
+  const std::vector<KnownOutcome> outcomes = mark_known(known_failures, results);
   if (!options.json) print_total(results);
+  if (!options.json) print_known(outcomes);
   require_unchanged(order.kernels, order.libraries);
   if (campaign.mask) require_unchanged(*campaign.mask);
-  const nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
+  nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
+  object["known_failures"] = known_json(outcomes);
+  seal(object);
   const std::string text = json_text(object) + "\n";
   if (!options.out.empty()) write_file(options.out, text);
   write_reports(object, options.reports);
@@ -286,6 +354,24 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
           ->check(not_empty());
   problem->allow_extra_args(false);
   for (CLI::Option* own : {problem, problems}) own->excludes(command->get_option("--mask"));
+  command
+      ->add_option("--max-time", options->max_time,
+                   "end at the next check after this time (90, 20m, 1.5h); what is missing then "
+                   "makes the campaign incomplete, --resume goes on")
+      ->check(not_empty());
+  command->add_flag("--fail-fast", options->fail_fast,
+                    "end at the first check that fails and is no known failure, without shrinking");
+  command
+      ->add_option("--known-failures", options->known_failures,
+                   "file with a line KERNEL LAW for each finding that is expected: it is told and "
+                   "does not fail the run; one that occurs no longer is named")
+      ->check(not_empty());
+  command
+      ->add_option("--failed-first", options->failed_first,
+                   "journal of an earlier run: what failed there runs first; changes no result")
+      ->check(not_empty());
+  command->add_flag("--estimate", options->estimate,
+                    "run a sample of the checks and tell how long all will take, no more");
   command->add_option("--out", options->out, "write the certificate (JSON) to this file")
       ->check(not_empty());
   add_report_files(*command, options->reports);
@@ -317,6 +403,10 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       "  attest certify cpu/flash2 --shard 1/2 --out 1.json   (and 2/2), then\n"
       "  attest certify --merge 1.json 2.json --out certificate.json\n"
       "  attest certify cpu/flash2 --html report.html --junit junit.xml --failures failures\n"
+      "  attest certify ./libmine.so --tier fast --estimate\n"
+      "  attest certify ./libmine.so --max-time 20m --known-failures known.txt --resume now.jsonl\n"
+      "    --failed-first last.jsonl --sarif findings.sarif --markdown summary.md --github\n"
+      "    (docs/how-to/put-into-your-ci.md)\n"
       "Ctrl-C ends at the next check, twice at once: the certificate then says that it is\n"
       "partial, and the exit status is 3 unless something was found. It is 3, too, where part of\n"
       "what the kernel claims was not judged.");
@@ -325,8 +415,11 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
                     "it, how soon, and which published rules do not");
   command->callback([&registry, &schedules, &action, options, command] {
     for (const char* other :
-         {"--all", "--correct", "--except", "--only", "--mask", "--problem", "--problems",
-          "--shard", "--resume", "--merge", "--html", "--junit", "--failures"}) {
+         {"--all",          "--correct",  "--except",   "--only",      "--mask",
+          "--problem",      "--problems", "--shard",    "--resume",    "--merge",
+          "--html",         "--junit",    "--sarif",    "--markdown",  "--github",
+          "--source",       "--failures", "--max-time", "--fail-fast", "--known-failures",
+          "--failed-first", "--estimate"}) {
       if (!options->defects || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format("--defects and {} together; pass one of them", other));
     }
@@ -336,6 +429,16 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       if (command->count("--merge") == 0 || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format(
           "--merge and {} together; the shards' certificates name kernels and options", other));
+    }
+    for (const char* other :
+         {"--resume", "--merge", "--out", "--html", "--junit", "--sarif", "--markdown", "--github",
+          "--failures", "--max-time", "--fail-fast", "--known-failures", "--failed-first"}) {
+      if (!options->estimate || command->count(other) == 0) continue;
+      throw InvalidProblem(fmt::format(
+          "--estimate and {} together; an estimate finds nothing, leave it out", other));
+    }
+    if (options->json && options->reports.github) {
+      throw InvalidProblem("--json and --github both print; pass one, and --out for the other");
     }
     action = [&registry, &schedules, options] { return certify(registry, schedules, *options); };
   });

@@ -6,13 +6,13 @@
 namespace attest::certify::cli {
 
 CampaignResult kernel_campaign(const io::ScheduleRegistry& schedules, const attest_kernel& kernel,
-                               const CampaignOptions& options, Journal* journal) {
+                               const CampaignOptions& options, Surveillance surveillance) {
+  if (!surveillance.interrupted) surveillance.interrupted = interrupted;
   ProgressLine line(kernel.description.name);
-  CampaignResult result =
-      run_campaign(kernel, options,
-                   [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); },
-                   {interrupted, journal});
-  if (!options.law && options.shard.whole() && !interrupted()) {
+  CampaignResult result = run_campaign(
+      kernel, options,
+      [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); }, surveillance);
+  if (!options.law && options.shard.whole() && !surveillance.interrupted()) {
     const auto audit = [&](NamedSchedule which) {
       return audit_schedule(schedules, kernel, which, {options.tier, options.seed, options.mask});
     };

@@ -92,9 +92,10 @@ std::string banner(const json& certificate) {
     cases += kernel.at("cases").get<double>();
     passed += kernel.at("checks").at("passed").get<double>();
   }
-  const Tone tone = code == 0   ? Tone{"good", success->banner}
-                    : code == 1 ? Tone{"bad", "Refused"}
-                    : code == 4 ? Tone{"crash", "A kernel crashed"}
+  const Tone tone = code == 0 && good == kernels.size() ? Tone{"good", success->banner}
+                    : code == 0                         ? Tone{"warn", "Known failures alone"}
+                    : code == 1                         ? Tone{"bad", "Refused"}
+                    : code == 4                         ? Tone{"crash", "A kernel crashed"}
                                 : Tone{"warn", "Not certified: nothing failed, not all is proven"};
   const json& host = certificate.at("host");
   return fmt::format(
@@ -171,6 +172,9 @@ std::string finding_html(const json& finding, const json& schedule) {
   }
   for (const json& hint : finding.value("hints", json::array())) {
     html += "<p class=\"small\">" + escaped(hint.get<std::string>()) + "</p>";
+  }
+  if (finding.value("known", false)) {
+    html += "<p class=\"small\">known failure: listed, does not fail the run</p>";
   }
   html += "<pre>" + text_of(finding, "reproduce") + "</pre>";
   if (finding.at("file").is_string()) {
@@ -318,8 +322,8 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
       chip(kernel.at("verdict").get<std::string>()), place(kernel),
       text_of(description, "summary"));
   // Older certificates do not say.
-  if (const json id = kernel.value("library_content", json()); id.is_string()) {
-    html += "<p class=\"soft small\">content of the file: <span class=\"mono\">" +
+  if (const json id = kernel.value("library_sha256", json()); id.is_string()) {
+    html += "<p class=\"soft small\">SHA-256 of the file: <span class=\"mono\">" +
             escaped(id.get<std::string>()) + "</span></p>";
   }
   if (!kernel.at("findings").empty()) {

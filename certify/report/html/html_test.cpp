@@ -105,9 +105,9 @@ TEST_CASE("how many a sample has is said where one was judged", "[sampled]") {
 
 TEST_CASE("the bytes of a library are named", "[html]") {
   nlohmann::json certificate = sample_certificate();
-  CHECK_THAT(html_report(certificate), !Contains("content of the file"));
-  certificate["kernels"][0]["library_content"] = "1f2e<b>";
-  CHECK_THAT(html_report(certificate), Contains("content of the file: <span class=\"mono\">"
+  CHECK_THAT(html_report(certificate), !Contains("SHA-256 of the file"));
+  certificate["kernels"][0]["library_sha256"] = "1f2e<b>";
+  CHECK_THAT(html_report(certificate), Contains("SHA-256 of the file: <span class=\"mono\">"
                                                 "1f2e&lt;b&gt;</span>"));
 }
 

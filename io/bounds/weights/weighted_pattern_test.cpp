@@ -53,7 +53,7 @@ TEST_CASE("weight of the visible pairs", "[io][bounds]") {
 TEST_CASE("theorem A with weights", "[io][bounds]") {
   const PatternDegrees& degrees = testing::random_blocks();
   std::int64_t before = 0;
-  for (const std::int64_t fast_words : {8192, 4096, 3000, 2048, 1024}) {
+  for (const std::int64_t fast_words : testing::shrinking_memories()) {
     const Bound bound = theorem_a_weighted(degrees, {}, fast_words);
     INFO(bound.to_string());
     CHECK(bound.is_lower_bound());

@@ -73,11 +73,11 @@ bool Truth::in_domain() const {
       !(rounding < kLargestExponent && products < kLargestProduct)) {
     return false;
   }
-  const double f16 = unit_roundoff(DType::f16);
-  const bool every_sum = numerics_.accumulator_roundoff == f16;
-  const bool of_gradients =
-      every_sum || numerics_.dq_roundoff == f16 || numerics_.dkv_roundoff == f16 ||
-      numerics_.gqa_partial_roundoff == f16 || numerics_.gqa_sum_roundoff == f16;
+  const bool every_sum = has_narrow_range(numerics_.accumulator_roundoff);
+  const bool of_gradients = every_sum || has_narrow_range(numerics_.dq_roundoff) ||
+                            has_narrow_range(numerics_.dkv_roundoff) ||
+                            has_narrow_range(numerics_.gqa_partial_roundoff) ||
+                            has_narrow_range(numerics_.gqa_sum_roundoff);
   if (every_sum && !scores_fit_f16()) return false;
   if (of_gradients && direction_ != Direction::forward && !gradients_fit_f16()) return false;
   if (!has_narrow_range(problem_.dtype) || direction_ == Direction::forward) return true;

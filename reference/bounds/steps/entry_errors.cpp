@@ -67,7 +67,8 @@ class EntryAnalysis {
     // A sum of dP may start from the stored delta.
     const double magnitude = of_dP.all(i, j) + std::abs(row.delta) + ED;
     const WeightError weight = weights_(i, j, s, row.lse, EL, row.lse_factor);
-    const auto& [of_row, of_key, th, own] = weight;
+    const SummedError &of_row = weight.over_keys, &of_key = weight.over_rows;
+    const double th = weight.proved, own = weight.own;
     // The errors of P and of the slope meet dP less the delta that the kernel has.
     const double inherited = std::abs(row.inherited), met = G + inherited;
     const double again = operands_ * of_dP.all(i, j) + product_lost_ + of_dP.lost(i, j);

@@ -1,0 +1,107 @@
+#include "certify/audit/verification.hpp"
+
+#include <algorithm>
+
+#include "certify/audit/seal.hpp"
+#include "certify/digest.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify {
+namespace {
+
+using nlohmann::json;
+
+// A built-in kernel is in the program; a function in Python that was called in the certifier's
+// process is in no file that was looked at.
+json digest_of(const json& certificate, const json& kernel) {
+  const json library = kernel.at("library_sha256");
+  if (!library.is_null() || kernel.contains("not_seen")) return library;
+  return certificate.at("build").at("program_sha256");
+}
+
+Verification verified(const json& certificate, const std::vector<std::string>& files) {
+  Verification found;
+  found.whole = certificate.at("sha256") == seal_of(certificate);
+  std::vector<bool> held(certificate.at("kernels").size(), files.empty());
+  for (const std::string& path : files) {
+    VerifiedFile file{path, sha256_of_file(path), {}};
+    for (std::size_t k = 0; k < held.size(); ++k) {
+      const json& kernel = certificate.at("kernels")[k];
+      if (digest_of(certificate, kernel) != file.sha256) continue;
+      file.kernels.push_back(kernel.at("kernel"));
+      held[k] = true;
+    }
+    found.files.push_back(std::move(file));
+  }
+  for (std::size_t k = 0; k < held.size(); ++k) {
+    if (held[k]) found.kernels.push_back(certificate.at("kernels")[k]);
+  }
+  const bool all = std::all_of(found.files.begin(), found.files.end(),
+                               [](const VerifiedFile& file) { return !file.kernels.empty(); });
+  const bool certified =
+      !found.kernels.empty() &&
+      std::all_of(found.kernels.begin(), found.kernels.end(),
+                  [](const json& kernel) { return kernel.at("verdict") == "certified"; });
+  found.match = !found.whole || !all ? Match::differs
+                : certified          ? Match::matches
+                                     : Match::not_certified;
+  return found;
+}
+
+}  // namespace
+
+std::string_view name(Match match) {
+  switch (match) {
+    case Match::matches:
+      return "matches";
+    case Match::differs:
+      return "differs";
+    case Match::not_certified:
+      break;
+  }
+  return "not_certified";
+}
+
+int exit_code(Match match) {
+  constexpr int kDiffers = 1, kNotCertified = 3;
+  return match == Match::matches ? 0 : match == Match::differs ? kDiffers : kNotCertified;
+}
+
+Verification verify(const json& certificate, const std::vector<std::string>& files) {
+  if (!certificate.contains("sha256")) {
+    throw InvalidProblem(
+        "certificate: has no SHA-256, for an older version of attest made it; certify again");
+  }
+  try {
+    return verified(certificate, files);
+  } catch (const json::exception& error) {
+    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
+                         error.what());
+  }
+}
+
+json verification_json(const json& certificate, const Verification& found) {
+  json files = json::array(), kernels = json::array();
+  for (const VerifiedFile& file : found.files) {
+    files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"kernels", file.kernels}});
+  }
+  for (const json& kernel : found.kernels) {
+    kernels.push_back({{"kernel", kernel.at("kernel")},
+                       {"verdict", kernel.at("verdict")},
+                       {"sha256", digest_of(certificate, kernel)},
+                       {"contract", kernel.at("contract")},
+                       {"sizes", kernel.at("coverage").at("sizes")}});
+  }
+  return {{"schema", "attest-verification-1"},
+          {"certificate_sha256", certificate.at("sha256")},
+          {"whole", found.whole},
+          {"date", certificate.at("timings").at("date")},
+          {"build", certificate.at("build")},
+          {"host", certificate.at("host")},
+          {"files", files},
+          {"kernels", kernels},
+          {"match", name(found.match)},
+          {"exit_code", exit_code(found.match)}};
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Runs the commands of docs/how-to/ci as its CI systems would, on a small campaign.
+
+usage: ci_files_test.py ATTEST FOLDER
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+ATTEST, FILES = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+KERNEL, OPTIONS = "broken/dv_halved", "--only reference_backward --cases 20"
+
+
+class CiFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "ci").mkdir()
+        shutil.copy(FILES / "known-failures.txt", self.folder / "ci")
+
+    def run_step(self, step, code=0, **environment):
+        done = subprocess.run(["bash", "-e", "-c", step], cwd=self.folder, capture_output=True, text=True, timeout=200,
+                              env={**os.environ, "PATH": f"{ATTEST.parent}{os.pathsep}{os.environ['PATH']}",
+                                   "LIBRARY": KERNEL, "OPTIONS": OPTIONS, **environment}, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def certified(self, shard_step, verdict_step, environments, **more):
+        """Runs the shards twice, with their journals kept, and merges; then once with the finding listed."""
+        for _ in range(2):
+            for environment in environments:
+                kept = self.folder / f"journal-{sorted(environment.items())}"
+                if kept.exists():
+                    shutil.copy(kept, self.folder / "last.jsonl")
+                self.run_step(shard_step, **environment)
+                (self.folder / "last.jsonl").rename(kept)
+        self.run_step(verdict_step, code=1, **more)
+        found = json.loads((self.folder / "certificate.json").read_text())
+        self.assertEqual(found["exit_code"], 1)
+        for name in ("report.html", "junit.xml", "findings.sarif"):
+            self.assertTrue((self.folder / name).stat().st_size > 0, name)
+        with open(self.folder / "ci" / "known-failures.txt", "a", encoding="utf-8") as file:
+            file.write(f"{KERNEL} reference_backward\n")
+        return self.run_step(verdict_step, **more)
+
+    def test_github(self):
+        jobs = yaml.safe_load((FILES / "github.yml").read_text())
+        shards = jobs["jobs"]["shard"]["strategy"]["matrix"]["shard"]
+        self.assertEqual(shards, list(range(1, int(jobs["env"]["SHARDS"]) + 1)))
+        steps = {step["name"]: step["run"] for job in jobs["jobs"].values() for step in job["steps"] if "name" in step}
+        said = self.certified(steps["certify"], steps["merge"],
+                              [{"SHARD": str(shard), "SHARDS": str(len(shards))} for shard in shards],
+                              GITHUB_STEP_SUMMARY="summary.md", SOURCE=jobs["env"]["SOURCE"])
+        self.assertIn("::notice file=src/attention.cu,title=broken/dv_halved", said)
+        self.assertIn("**Known failure**", (self.folder / "summary.md").read_text())
+        refused = self.run_step(steps["certify"], code=2, LIBRARY="./ci/known-failures.txt", SHARD="1", SHARDS="4")
+        self.assertIn("is not a shared library", refused)
+
+    def test_gitlab(self):
+        jobs = yaml.safe_load((FILES / "gitlab.yml").read_text())
+        stages = [job["stage"] for job in jobs.values() if isinstance(job, dict) and "stage" in job]
+        self.assertEqual(stages, jobs["stages"])
+        count = jobs["shard"]["parallel"]
+        said = self.certified(jobs["shard"]["script"][0], jobs["verdict"]["script"][0],
+                              [{"CI_NODE_INDEX": str(k + 1), "CI_NODE_TOTAL": str(count)} for k in range(count)])
+        self.assertIn("known failures: 1 of 1 occur", said)
+
+    def test_every_option_exists(self):
+        words = subprocess.run([ATTEST, "certify", "--help"], capture_output=True, text=True, check=True).stdout
+        for path in (*FILES.iterdir(), FILES.parent / "put-into-your-ci.md"):
+            for command in re.findall(r"attest certify(?:[^\n`]|\\\n)*", path.read_text()):
+                for option in re.findall(r"--[a-z-]+", command):
+                    self.assertIn(option, words, path)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

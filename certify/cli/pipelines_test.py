@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Checks what a CI system asks of the command: known failures, early ends, estimates, annotations, and
+certificates that are tied to their files.
+
+usage: pipelines_test.py ATTEST LIBRARY
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ATTEST, LIBRARY = map(os.path.abspath, sys.argv[1:3])
+BROKEN = ["broken/dv_halved", "--only", "reference_backward", "--cases", "4"]
+GOOD = ["cpu/standard", "--only", "ones", "--cases", "4"]
+
+
+class Pipelines(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def attest(self, *words, code=0, **environment):
+        done = subprocess.run([ATTEST, *words], cwd=self.folder, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True, timeout=250, check=False,
+                              env={**os.environ, "NO_COLOR": "1", **environment})
+        self.assertEqual(done.returncode, code, f"{words}: {done.stdout} {done.stderr}")
+        return done
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), encoding="utf-8") as file:
+            return file.read()
+
+    def test_known_failures(self):
+        self.write("known.txt", "broken/dv_halved reference_backward  # issue 1\n"
+                                "cpu/standard reference_backward\nbroken/dv_halved ones\n")
+        done = self.attest("certify", *BROKEN, "cpu/standard", "--known-failures", "known.txt", "--out", "c.json",
+                           "--junit", "j.xml", "--html", "r.html")
+        self.assertIn("known failure: listed, does not fail the run", done.stdout)
+        self.assertIn("known failure: cpu/standard reference_backward (known.txt:2) occurs no longer", done.stdout)
+        self.assertIn("known failures: 1 of 3 occur", done.stdout)
+        found = json.loads(self.read("c.json"))
+        self.assertEqual([one["outcome"] for one in found["known_failures"]], ["occurs", "gone", "not_looked_for"])
+        self.assertEqual(found["kernels"][0]["verdict"], "violated")
+        self.assertTrue(found["kernels"][0]["findings"][0]["known"])
+        self.assertEqual(found["exit_code"], 0)
+        self.assertIn('failures="0"', self.read("j.xml"))
+        self.assertIn("known failure: outside the proved bound", self.read("j.xml"))
+        self.assertIn("Known failures alone", self.read("r.html"))
+        self.assertIn("known failure: listed", self.attest("report", "c.json").stdout)
+        self.attest("certify", *BROKEN, code=1)
+        self.write("known.txt", "broken/dv_halved reference_backwards\n")
+        refused = self.attest("certify", *BROKEN, "--known-failures", "known.txt", code=2)
+        self.assertIn("known.txt:1: ", refused.stderr)
+        self.assertIn("reference_backward", refused.stderr)
+
+    def test_failed_first(self):
+        words = ["broken/dv_halved", "--cases", "2", "--jobs", "1"]
+        self.attest("certify", *words, "--resume", "last.jsonl", "--out", "usual.json", code=1)
+        self.attest("certify", *words, "--resume", "now.jsonl", "--failed-first", "last.jsonl", "--out",
+                    "first.json", code=1)
+
+        def checks(name):
+            lines = [json.loads(line) for line in self.read(name).splitlines()]
+            return [one["verdict"] for one in lines if one["event"] == "check"]
+
+        self.assertGreater(checks("last.jsonl").index("violated"), 0)
+        self.assertEqual(checks("now.jsonl").index("violated"), 0)
+        self.assertEqual(*({**json.loads(self.read(name)), "timings": 0, "sha256": 0}
+                           for name in ("usual.json", "first.json")))
+        none = self.attest("certify", *GOOD, "--failed-first", "none.jsonl")
+        self.assertIn("there is no 'none.jsonl'; checks run in their order", none.stderr)
+        refused = self.attest("certify", *GOOD, "--failed-first", "usual.json", code=2)
+        self.assertIn("'usual.json' is no journal", refused.stderr)
+
+    def test_fail_fast(self):
+        words = ["broken/dv_halved", "cpu/standard", "--only", "reference_backward", "--cases", "2"]
+        done = self.attest("certify", *words, "--fail-fast", "--json", code=1)
+        first, second = json.loads(done.stdout)["kernels"]
+        self.assertRegex(first["incomplete"][0], r"ended by --fail-fast after \d+ of \d\d+ checks")
+        self.assertEqual(second["checks"]["made"], 0)
+        self.write("known.txt", "broken/dv_halved reference_backward\n")
+        self.attest("certify", *words, "--fail-fast", "--known-failures", "known.txt")
+
+    def test_max_time(self):
+        done = self.attest("certify", "cpu/standard", "--tier", "full", "--max-time", "0.3s", code=3)
+        self.assertRegex(done.stdout, r"ended by --max-time after \d+ of \d+ checks")
+        self.attest("certify", *GOOD, "--max-time", "1.5h")
+        for wrong in ("", "0", "-1", "soon", "5x", "nan", "1e9d"):
+            refused = self.attest("certify", *GOOD, f"--max-time={wrong}", code=2)
+            self.assertIn("--max-time", refused.stderr)
+
+    def test_estimate(self):
+        done = self.attest("certify", *GOOD, "broken/dv_halved", "--estimate", "--jobs", "2")
+        self.assertRegex(done.stdout, r"cpu/standard  about \S+ .*\(4 checks on 4 cases, 2 at a time; a sample took")
+        self.assertRegex(done.stdout, r"2 kernels: (about|below)")
+        told = json.loads(self.attest("certify", *GOOD, "--estimate", "--json", "--shard", "1/2").stdout)
+        self.assertEqual((told["schema"], told["shard"]), ("attest-estimate-1", "1/2"))
+        refused = self.attest("certify", *GOOD, "--estimate", "--out", "c.json", code=2)
+        self.assertIn("--estimate and --out together", refused.stderr)
+
+    def test_remarks(self):
+        done = self.attest("certify", *BROKEN, "--github", "--sarif", "f.sarif", "--markdown", "m.md",
+                           "--source", "src/mine.cu:7", "--out", "c.json", code=1)
+        line = next(line for line in done.stdout.splitlines() if line.startswith("::"))
+        self.assertRegex(line, r"^::error file=src/mine.cu,line=7,title=broken/dv_halved reference_backward::outside")
+        self.assertIn("%0Areproduce: attest check --kernel broken/dv_halved", line)
+        log = json.loads(self.read("f.sarif"))
+        place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
+        self.assertEqual((place["artifactLocation"]["uri"], place["region"]["startLine"]), ("src/mine.cu", 7))
+        self.assertIn("| broken/dv\\_halved | **violated** |", self.read("m.md"))
+        self.attest("report", "c.json", "--sarif", "again.sarif", "--source", "src/mine.cu:7")
+        self.assertEqual(self.read("again.sarif"), self.read("f.sarif"))
+        for wrong in (["--github", "--json"], ["--source", ":7"], ["--sarif", "x", "--markdown", "x"]):
+            self.attest("certify", *GOOD, *wrong, code=2)
+        self.attest("report", "c.json", "c.json", "--github", code=2)
+
+    def test_verify(self):
+        library = os.path.join(self.folder, "libmine.so")
+        shutil.copy(LIBRARY, library)
+        words = ["certify", "./libmine.so", "--only", "ones", "--cases", "2", "--out", "c.json"]
+        printed = self.attest(*words, SOURCE_DATE_EPOCH="1700000000").stdout
+        digest = subprocess.run(["sha256sum", library], stdout=subprocess.PIPE, text=True,
+                                check=True).stdout.split()[0]
+        self.assertIn(f"SHA-256 of the file      {digest}", printed)
+        done = self.attest("verify", "c.json", library, code=3)
+        self.assertIn("2023-11-14T22:13:20Z", done.stdout)
+        self.assertIn(digest, done.stdout)
+        self.assertIn("MATCHES, BUT NOT CERTIFIED", done.stdout)
+        shutil.copy(library, os.path.join(self.folder, "kept.so"))
+        with open(library, "ab") as file:
+            file.write(b"another build")
+        self.assertIn("DOES NOT MATCH", self.attest("verify", "c.json", library, code=1).stdout)
+        told = json.loads(self.attest("verify", "c.json", "kept.so", "--json", code=3).stdout)
+        self.assertEqual(told["files"][0]["kernels"], [told["kernels"][0]["kernel"]])
+        self.write("edited.json", re.sub('"law_holds"', '"certified"', self.read("c.json")))
+        edited = self.attest("verify", "edited.json", "kept.so", code=1)
+        self.assertIn("it was changed after it was made", edited.stdout)
+        self.write("indented.json", json.dumps(json.loads(self.read("c.json"))))
+        self.attest("verify", "indented.json", "kept.so", code=3)
+        for wrong in (["absent.json"], ["c.json", "absent.so"], ["kept.so"], []):
+            self.attest("verify", *wrong, code=2)
+
+    def test_a_certificate_of_the_program(self):
+        self.attest("certify", *GOOD, "--out", "c.json")
+        self.assertIn("cpu/standard", self.attest("verify", "c.json", ATTEST, code=3).stdout)
+        self.attest("verify", "c.json", LIBRARY, code=1)
+
+    def test_dates_that_are_none(self):
+        refused = self.attest("certify", *GOOD, code=2, SOURCE_DATE_EPOCH="yesterday")
+        self.assertIn("SOURCE_DATE_EPOCH: 'yesterday' is not a whole number", refused.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,152 @@
+#include "certify/history/known_failures.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "certify/files.hpp"
+#include "certify/report/kernel_names.hpp"
+#include "certify/worker/conduct/fault.hpp"
+#include "core/error.hpp"
+
+namespace attest::certify {
+namespace {
+
+std::string trimmed(const std::string& text) {
+  constexpr const char* kSpace = " \t\r";
+  const std::size_t first = text.find_first_not_of(kSpace);
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+// Cuts the last word off; a kernel's path may hold spaces.
+std::string last_word(std::string& text) {
+  const std::size_t space = text.find_last_of(" \t");
+  const std::string word = space == std::string::npos ? text : text.substr(space + 1);
+  text = space == std::string::npos ? "" : trimmed(text.substr(0, space));
+  return word;
+}
+
+bool is_fault(const std::string& word) {
+  const auto& kinds = worker::all_fault_kinds();
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](worker::FaultKind kind) { return word == worker::name(kind); });
+}
+
+KnownFailure parsed(const std::string& line, const std::string& where) {
+  KnownFailure known;
+  known.where = where;
+  std::string rest = line;
+  known.law = last_word(rest);
+  if (is_fault(known.law)) {
+    known.kind = known.law;
+    known.law = last_word(rest);
+  }
+  known.kernel = rest;
+  if (known.kernel.empty() || known.law.empty()) {
+    throw InvalidProblem(where + ": '" + line +
+                         "' is not KERNEL LAW, with the kind of a fault behind it where the law "
+                         "fails by one, as in './libmine.so:x reference_forward crash'");
+  }
+  try {
+    proptest::find_law(known.law);
+  } catch (const InvalidProblem& unknown) {
+    throw InvalidProblem(where + ": " + unknown.what());
+  }
+  return known;
+}
+
+bool is_kernel(const KnownFailure& known, const std::string& kernel) {
+  return known.kernel == kernel || without_folder(known.kernel) == without_folder(kernel);
+}
+
+std::string kind_of(const Finding& finding) {
+  const auto kind = worker::kind_in(finding.message);
+  return kind ? std::string(worker::name(*kind)) : "";
+}
+
+bool is_of(const Finding& finding, const KnownFailure& known) {
+  const bool law = finding.law == known.law || std::find(finding.also.begin(), finding.also.end(),
+                                                         known.law) != finding.also.end();
+  return law && kind_of(finding) == known.kind;
+}
+
+Expected expected(const KnownFailure& known, const std::vector<CampaignResult>& results) {
+  Expected found = Expected::not_looked_for;
+  for (const CampaignResult& result : results) {
+    if (!is_kernel(known, result.kernel)) continue;
+    if (std::any_of(result.findings.begin(), result.findings.end(),
+                    [&](const Finding& finding) { return is_of(finding, known); })) {
+      return Expected::occurs;
+    }
+    const auto law = result.laws.find(known.law);
+    const bool looked = law != result.laws.end() && law->second.passed > 0;
+    if (looked && !result.interrupted && result.shard.whole()) found = Expected::gone;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string_view name(Expected expected) {
+  switch (expected) {
+    case Expected::occurs:
+      return "occurs";
+    case Expected::gone:
+      return "gone";
+    case Expected::not_looked_for:
+      break;
+  }
+  return "not_looked_for";
+}
+
+std::vector<KnownFailure> read_known_failures(const std::string& path) {
+  std::vector<KnownFailure> known;
+  std::istringstream lines(read_file(path));
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    const std::string text = trimmed(line.substr(0, line.find('#')));
+    if (!text.empty()) known.push_back(parsed(text, fmt::format("{}:{}", path, number)));
+  }
+  return known;
+}
+
+bool is_listed(const std::vector<KnownFailure>& known, const std::string& kernel,
+               const std::string& law) {
+  return std::any_of(known.begin(), known.end(), [&](const KnownFailure& one) {
+    return one.law == law && is_kernel(one, kernel);
+  });
+}
+
+std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
+                                     std::vector<CampaignResult>& results) {
+  for (CampaignResult& result : results) {
+    for (Finding& finding : result.findings) {
+      finding.known = std::any_of(known.begin(), known.end(), [&](const KnownFailure& one) {
+        return is_kernel(one, result.kernel) && is_of(finding, one);
+      });
+    }
+  }
+  std::vector<KnownOutcome> outcomes;
+  outcomes.reserve(known.size());
+  for (const KnownFailure& one : known) outcomes.push_back({one, expected(one, results)});
+  return outcomes;
+}
+
+nlohmann::json known_json(const std::vector<KnownOutcome>& outcomes) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const KnownOutcome& one : outcomes) {
+    const KnownFailure& known = one.failure;
+    list.push_back(
+        {{"kernel", known.kernel},
+         {"law", known.law},
+         {"kind", known.kind.empty() ? nlohmann::json(nullptr) : nlohmann::json(known.kind)},
+         {"outcome", name(one.expected)}});
+  }
+  return list;
+}
+
+}  // namespace attest::certify

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "certify/campaign/campaign.hpp"
+
+namespace attest::certify {
+
+/// Finding that is expected: a law that a kernel is known to fail, and the fault by which it does.
+struct KnownFailure {
+  std::string kernel, law;
+  std::string kind;   // crash, hang, …; empty: wrong results
+  std::string where;  // FILE:LINE
+};
+
+/// Outcome of an expected finding: it occurs, occurs no longer, or was not looked for to the end,
+/// as in a shard, an interrupted campaign, and a campaign without the kernel or the law.
+enum class Expected : std::uint8_t { occurs, gone, not_looked_for };
+
+/// "occurs", "gone" or "not_looked_for".
+std::string_view name(Expected expected);
+
+/// A known failure and what became of it.
+struct KnownOutcome {
+  KnownFailure failure;
+  Expected expected = Expected::not_looked_for;
+};
+
+/// Reads lines `KERNEL LAW` and `KERNEL LAW FAULT`; # begins a comment, empty lines are left out.
+/// Throws InvalidProblem with FILE:LINE for an unknown law and a line that is none of these.
+/// [certify/history/known_failures_test]
+std::vector<KnownFailure> read_known_failures(const std::string& path);
+
+/// Tells whether the law of the kernel is listed, by whatever fault. The kernel may lie in another
+/// folder.
+bool is_listed(const std::vector<KnownFailure>& known, const std::string& kernel,
+               const std::string& law);
+
+/// Marks the findings that are listed, with all the laws that they break, and tells of each entry
+/// what became of it. A finding is listed where its kernel (in whatever folder), its law and its
+/// fault are.  [certify/history/known_failures_test]
+std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
+                                     std::vector<CampaignResult>& results);
+
+/// As the certificate has them: kernel, law, kind, outcome.
+nlohmann::json known_json(const std::vector<KnownOutcome>& outcomes);
+
+}  // namespace attest::certify

@@ -1,0 +1,118 @@
+#include "certify/history/known_failures.hpp"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "certify/files.hpp"
+#include "core/error.hpp"
+#include "core/testing/catch.hpp"
+
+namespace attest::certify {
+namespace {
+
+struct File {
+  explicit File(const std::string& text) { write_file(path, text); }
+  ~File() { std::remove(path.c_str()); }
+  std::string path = "known_failures_test.txt";
+};
+
+std::vector<KnownFailure> known(const std::string& text) {
+  const File file(text);
+  return read_known_failures(file.path);
+}
+
+// A kernel that fails `ones` on wrong results and `two_keys` of the same cause.
+CampaignResult failing(const std::string& message = "O is 1, exact 2") {
+  CampaignResult result;
+  result.kernel = "./build/lib.so:x";
+  result.verdict = Verdict::violated;
+  result.laws["ones"].failed = 1;
+  result.laws["reference_forward"].passed = 3;
+  Finding finding;
+  finding.law = "ones";
+  finding.verdict = Verdict::violated;
+  finding.message = message;
+  finding.also = {"mask_edges"};
+  result.findings.push_back(finding);
+  return result;
+}
+
+TEST_CASE("known failures are lines of a kernel, a law and perhaps a fault", "[known]") {
+  const auto list =
+      known("# all\n\n./a b/lib.so:x  ones   # why\r\ncpu/x reference_forward hang\n");
+  REQUIRE(list.size() == 2);
+  CHECK(list[0].kernel == "./a b/lib.so:x");
+  CHECK(list[0].law == "ones");
+  CHECK(list[0].kind.empty());
+  CHECK(list[1].kind == "hang");
+  CHECK(list[1].where == "known_failures_test.txt:4");
+  CHECK_THROWS_WITH(known("x ones\nx one\n"), Catch::Contains("known_failures_test.txt:2:"));
+  CHECK_THROWS_WITH(known("ones\n"), Catch::Contains("is not KERNEL LAW"));
+  CHECK_THROWS_WITH(known("x crash\n"), Catch::Contains("law"));
+  CHECK_THROWS_WITH(read_known_failures("absent.txt"), Catch::Contains("No such file"));
+}
+
+TEST_CASE("a listed finding does not fail the run, and is no certificate", "[known]") {
+  std::vector<CampaignResult> results{failing()};
+  CHECK(exit_code(results) == 1);
+  const auto outcomes = mark_known(known("lib.so:x ones\n"), results);
+  CHECK(results[0].findings[0].known);
+  CHECK(outcomes[0].expected == Expected::occurs);
+  CHECK(exit_code(results) == 0);
+  CHECK(outcome(results[0]) == "violated");
+  CHECK(known_json(outcomes)[0].at("outcome") == "occurs");
+  results[0].interrupted = true;
+  CHECK(exit_code(results) == 3);
+}
+
+TEST_CASE("another law, kernel or fault is not the listed one", "[known]") {
+  for (const char* text :
+       {"lib.so:x reference_forward\n", "lib.so:y ones\n", "lib.so:x ones crash\n"}) {
+    std::vector<CampaignResult> results{failing()};
+    mark_known(known(text), results);
+    CHECK(exit_code(results) == 1);
+  }
+  std::vector<CampaignResult> results{failing("crash: signal 11")};
+  mark_known(known("lib.so:x ones\n"), results);
+  CHECK(exit_code(results) == 1);
+  mark_known(known("lib.so:x ones crash\n"), results);
+  CHECK(exit_code(results) == 0);
+}
+
+TEST_CASE("violated I/O and a second finding fail beside a known one", "[known]") {
+  std::vector<CampaignResult> results{failing()};
+  Finding other = results[0].findings[0];
+  other.law = "reference_forward";
+  other.also.clear();
+  results[0].findings.push_back(other);
+  mark_known(known("lib.so:x ones\n"), results);
+  CHECK(exit_code(results) == 1);
+  results[0].findings.pop_back();
+  CHECK(exit_code(results) == 0);
+  results[0].io.emplace();
+  results[0].io->violations = {"too many words"};
+  CHECK(exit_code(results) == 1);
+}
+
+TEST_CASE("what occurs no longer is told where it was looked for", "[known]") {
+  const auto list = known("lib.so:x reference_forward\n");
+  const auto found = [&](const CampaignResult& result) {
+    std::vector<CampaignResult> results{result};
+    return mark_known(list, results)[0].expected;
+  };
+  CampaignResult result = failing();
+  CHECK(found(result) == Expected::gone);
+  result.shard = {1, 2};
+  CHECK(found(result) == Expected::not_looked_for);
+  result.shard = {};
+  result.interrupted = true;
+  CHECK(found(result) == Expected::not_looked_for);
+  result.interrupted = false;
+  result.laws.clear();
+  CHECK(found(result) == Expected::not_looked_for);
+  result.kernel = "cpu/other";
+  CHECK(found(result) == Expected::not_looked_for);
+}
+
+}  // namespace
+}  // namespace attest::certify
