@@ -169,6 +169,7 @@ std::vector<Sequence> Problem::sequences() const {
       sequence.q_length = seqlen_q;
       sequence.k_length = seqlen_k;
     }
+    sequence.absent = sequence.q_length - query_lengths(b, sequence.q_length);
     sequence.visible_keys = mask.key_lengths.empty() ? sequence.k_length : mask.key_lengths[index];
     all.push_back(sequence);
   }
@@ -229,6 +230,17 @@ std::vector<Axis> Problem::bias_axes() const {
   const bool some = bias.kind != Bias::Kind::none;
   const auto extent = [&](std::size_t axis, std::int64_t whole) -> std::int64_t {
     return !some ? 0 : bias.axes[axis] ? whole : 1;
+  };
+  return {{"batch", extent(0, batch), 0},
+          {"num_heads_q", extent(1, num_heads_q), 0},
+          {"seqlen_q", extent(2, seqlen_q), 0},
+          {"seqlen_k", extent(3, seqlen_k), 0}};
+}
+
+std::vector<Axis> Problem::head_mask_axes() const {
+  const bool some = head_mask.kind != HeadMask::Kind::none;
+  const auto extent = [&](std::size_t axis, std::int64_t whole) -> std::int64_t {
+    return !some ? 0 : head_mask.axes[axis] ? whole : 1;
   };
   return {{"batch", extent(0, batch), 0},
           {"num_heads_q", extent(1, num_heads_q), 0},

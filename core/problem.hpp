@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "core/contract/conventions.hpp"
 #include "core/dtype/dtype.hpp"
 #include "core/features/bias.hpp"
+#include "core/features/head_mask.hpp"
+#include "core/features/query_lengths.hpp"
 #include "core/mask/pattern.hpp"
 #include "core/mask/sparsity/abi_sparsity.hpp"
 #include "core/tensor.hpp"
@@ -59,9 +62,10 @@ struct SharedColumns {
 ///   b=1,hq=8,hkv=2,sq=17,sk=33,d=64,dv=64,mask=causal_br,dtype=f32,layout=bshd,scale=1/sqrt(d)
 ///
 /// Optional keys, printed only when they differ from the default: softcap=0, alibi=none,
-/// sinks=none, bias=none, paged_kv (K and V are not), shared_kv=none, splits=0, strides=packed.
-/// Slopes of ALiBi are `standard`, or `drawn_N` from seed N, sinks `off` or `drawn_N`, a bias as
-/// core/features/bias.hpp has it. Omitted keys mean
+/// sinks=none, bias=none, paged_kv (K and V are not), shared_kv=none, head_mask=none,
+/// query_lengths=none, splits=0, strides=packed. Slopes of ALiBi are `standard`, or `drawn_N` from
+/// seed N, sinks `off` or `drawn_N`, a bias, a mask of heads and query lengths as
+/// core/features/bias.hpp, head_mask.hpp and query_lengths.hpp have them. Omitted keys mean
 /// b=1,hq=1,hkv=hq,sk=sq,dv=d,mask=none,dtype=f32,layout=bshd, scale=1/sqrt(d); with packed
 /// sequences (mask=cu_…) b, sq, sk and layout=thd follow from them.
 struct Problem {
@@ -86,6 +90,8 @@ struct Problem {
   PagedKv paged_kv;
   std::int64_t num_splits = 0;  // parts of the keys, a hint; 0: the kernel's own choice
   SharedKv shared_kv = SharedKv::none;
+  HeadMask head_mask;
+  QueryLengths query_lengths;
   Pattern mask;
 
   /// The factor of QK^T, in float64.
@@ -105,6 +111,12 @@ struct Problem {
   double bias_at(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
     return bias(bias_dtype(), b, h, i, j);
   }
+
+  /// Tells whether masks of heads and the bias leave a pair of sequence b and query head h.
+  bool shows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+    return head_mask(b, h, i, j) && bias_at(b, h, i, j) != -std::numeric_limits<double>::infinity();
+  }
+
   /// Columns that K and V have in common; of use where they share memory.
   SharedColumns shared_columns() const;
 
@@ -133,7 +145,12 @@ struct Problem {
   /// does not depend on; of no element without a bias.
   std::vector<Axis> bias_axes() const;
 
-  /// Visible (query, key) pairs of one head, summed over the batch.
+  /// Axes of the mask of heads, of extent 1 where it does not depend on them; of no element
+  /// without one.
+  std::vector<Axis> head_mask_axes() const;
+
+  /// Visible (query, key) pairs of one head by the mask that all heads share, summed over the
+  /// batch.
   std::int64_t visible_pairs() const;
 
   /// Throws InvalidProblem when a size is impossible, heads do not divide, lists do not match the
@@ -178,11 +195,14 @@ class AbiProblem {
     std::vector<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
     std::vector<std::uint8_t> boolean;
     std::vector<float> alibi_slopes, sinks;
-    std::vector<std::int32_t> block_table;
+    std::vector<std::int32_t> block_table, query_lengths;
+    std::vector<std::uint8_t> head_mask;
   };
   Arrays given_, before_;
   AbiSparsity sparsity_;
   attest_paged_kv paged_kv_{}, paged_kv_before_{};
+  attest_head_mask head_mask_{}, head_mask_before_{};
+  attest_window_ends window_ends_{}, window_ends_before_{};
   attest_problem problem_{};
   std::array<std::byte, sizeof(attest_problem)> bytes_before_{};
 };

@@ -15,9 +15,10 @@ namespace attest {
 inline constexpr std::uint32_t kOldestAbiVersion = 1;
 
 /// Features that no kernel of the oldest version can claim.
-inline constexpr std::uint32_t kFeaturesOfVersion2 = ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS |
-                                                     ATTEST_SHARED_KV | ATTEST_BATCH_INVARIANT |
-                                                     ATTEST_SPLIT_INVARIANT | ATTEST_NONFINITE;
+inline constexpr std::uint32_t kFeaturesOfVersion2 =
+    ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_HEAD_MASK | ATTEST_QUERY_LENGTHS |
+    ATTEST_OFFSET_WINDOW | ATTEST_SHARED_KV | ATTEST_BATCH_INVARIANT | ATTEST_SPLIT_INVARIANT |
+    ATTEST_NONFINITE;
 
 /// Returns "", or why the kernel's version does not go with this program or with its claims.
 /// [core/registry_test "versions of the ABI"]

@@ -33,14 +33,17 @@ std::int64_t key_at(std::int64_t number, const std::vector<std::int64_t>* keys) 
   return keys != nullptr ? (*keys)[static_cast<std::size_t>(number)] : number;
 }
 
-// The sink's column, where it is one of these.
+// The sink's column, where it is one of these. A row past the query length has no sink.
 void set_sink(const Problem& problem, const Group& group, std::int64_t first,
               std::int64_t first_key, Scores& scores) {
   const std::int64_t column = group.sequence.k_length - first_key;
   if (group.sinks == 0 || column < 0 || column >= scores.S.cols()) return;
   const std::vector<float> sinks = problem.sink_scores();
   for (Eigen::Index r = 0; r < scores.S.rows(); ++r) {
-    scores.S(r, column) = sinks[static_cast<std::size_t>(group.query_head(first + r))];
+    const bool exists = group.query(first + r) < group.sequence.queries();
+    scores.S(r, column) =
+        exists ? static_cast<double>(sinks[static_cast<std::size_t>(group.query_head(first + r))])
+               : kMasked;
   }
   if (scores.slope.size() > 0) scores.slope.col(column).setOnes();
 }
@@ -145,7 +148,8 @@ Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t fi
   Scores result{std::move(products), {}};
   if (problem.softcap > 0) apply_softcap(problem.softcap, result);
   const std::vector<float> slopes = problem.alibi_slopes();
-  const bool biased = problem.bias.kind != Bias::Kind::none;
+  const bool biased = problem.bias.kind != Bias::Kind::none,
+             of_heads = problem.head_mask.kind != HeadMask::Kind::none;
   Matrix& S = result.S;
   const auto column = [&](std::int64_t key) {
     return std::clamp<std::int64_t>(key - first_key, 0, S.cols());
@@ -168,9 +172,13 @@ Scores shaped_scores(const Problem& problem, const Group& group, std::int64_t fi
     }
     S.row(r).head(begin).setConstant(kMasked);
     S.row(r).tail(S.cols() - end).setConstant(kMasked);
-    if (!problem.mask.boolean) continue;
+    if (!problem.mask.boolean && !of_heads) continue;
     for (std::int64_t j = begin; j < end; ++j) {
-      if (!problem.mask.visible(group.sequence, query, first_key + j)) S(r, j) = kMasked;
+      if (!problem.mask.visible(group.sequence, query, first_key + j) ||
+          !problem.head_mask(group.sequence.number, group.query_head(first + r), query,
+                             first_key + j)) {
+        S(r, j) = kMasked;
+      }
     }
   }
   set_sink(problem, group, first, first_key, result);

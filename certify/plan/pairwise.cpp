@@ -54,7 +54,8 @@ enum Mask : std::size_t {
   kWindowLengths,
   kWindowBoolean,
   kPackedWindow,
-  kPackedBoolean
+  kPackedBoolean,
+  kOffsetWindow
 };
 enum Memory : std::size_t { kBshd, kBhsd, kThd, kStrided };
 enum Sizes : std::size_t { kEven, kRagged, kFewerQueries, kMoreQueries, kOneQuery, kOneKey };
@@ -77,7 +78,7 @@ const std::array<FactorWords, kFactors>& factors() {
   static const std::array<FactorWords, kFactors> all{{
       {"mask",
        {"none", "causal_tl", "causal_br", "window", "lengths", "packed", "boolean",
-        "window_lengths", "window_boolean", "packed_window", "packed_boolean"}},
+        "window_lengths", "window_boolean", "packed_window", "packed_boolean", "offset_window"}},
       {"dtype", names_of_dtypes()},
       {"heads", {"equal", "grouped"}},
       {"layout", {"bshd", "bhsd", "thd", "strided"}},
@@ -95,12 +96,12 @@ bool is_packed(std::size_t mask) {
 }
 
 std::size_t mask_of(const Pattern& mask) {
-  const bool window = mask.banded() && (mask.window_left >= 0 || mask.window_right != 0);
+  const bool window = mask.banded() && (mask.left_bounded() || mask.window_right != 0);
   if (mask.packed()) return mask.boolean ? kPackedBoolean : window ? kPackedWindow : kPacked;
   if (mask.boolean) return window ? kWindowBoolean : kBoolean;
   if (!mask.key_lengths.empty()) return window ? kWindowLengths : kLengths;
   if (!mask.banded()) return kNone;
-  if (window) return kWindow;
+  if (window) return mask.offset ? kOffsetWindow : kWindow;
   return mask.align == CausalAlign::top_left ? kTopLeft : kBottomRight;
 }
 
@@ -197,6 +198,14 @@ std::string window_text(std::int64_t rows, std::int64_t keys, Rng& rng) {
          std::to_string(std::max<std::int64_t>(rows - keys, 0) + right);
 }
 
+// A window that lies to the right of the aligned key, to its left, or has one end.
+std::string offset_window_text(Rng& rng) {
+  constexpr std::array<const char*, 6> kWindows{"window_-1_4",    "window_5_-1",
+                                                "window_inf_-1",  "window_-1_inf",
+                                                "window_tl_4_-2", "window_tl_-2_6"};
+  return kWindows[static_cast<std::size_t>(rng.between(0, 5))];
+}
+
 // One sequence of p's lengths, and where the batch is larger one half as long.
 std::string packed_text(const Problem& p) {
   const auto sequence = [](std::int64_t q, std::int64_t k) {
@@ -216,6 +225,8 @@ std::string mask_text(std::uint32_t features, std::size_t level, const Problem& 
       return "causal_br";
     case kWindow:
       return window_text(rows, keys, rng);
+    case kOffsetWindow:
+      return offset_window_text(rng);
     case kLengths:
     case kWindowLengths: {
       const std::int64_t length = rng.between(1, keys);

@@ -23,6 +23,13 @@ std::string_view page_kind(const Problem& p) {
   return pages->kinds[size == 1 ? 0 : size % 2 == 1 ? 1 : size <= kUsual ? 2 : 3];
 }
 
+// A mask of heads that lacks each axis.
+std::string drawn_head_mask(Rng& rng) {
+  constexpr std::array<const char*, 6> kAxes{"bhqk", "hqk", "bqk", "bhk", "bhq", "bk"};
+  return kAxes[static_cast<std::size_t>(rng.between(0, 5))] + std::string("_70_") +
+         std::to_string(rng.between(1, 9));
+}
+
 // A bias that lacks each axis, in the tensors' type or in float32.
 std::string drawn_bias(Rng& rng, bool with_holes) {
   constexpr std::array<const char*, 6> kAxes{"hqk", "bhqk", "bqk", "bhk", "bhq", "k"};
@@ -40,6 +47,10 @@ void ScoreLevel::give(Problem& p, Rng& rng) const {
     feature.parse(p, kind == nullptr ? feature.example : kind);
   }
   if ((features & ATTEST_BIAS) != 0) p.bias = Bias::parse(drawn_bias(rng, holes));
+  if ((features & ATTEST_HEAD_MASK) != 0) p.head_mask = HeadMask::parse(drawn_head_mask(rng));
+  if ((features & ATTEST_QUERY_LENGTHS) != 0) {
+    p.query_lengths.seed = static_cast<std::uint64_t>(rng.between(1, 9));
+  }
 }
 
 bool ScoreLevel::lies_in(const Problem& p) const {
@@ -64,9 +75,11 @@ const std::vector<ScoreLevel>& score_levels() {
       if (one.additive) continue;
       all.push_back({"negative_" + std::string(one.word), kNegativeScale, one.claim});
     }
-    // Where keys lie has no part in how scores are formed.
+    // Where keys lie has no part in how scores are formed. Which pairs are visible has one beside
+    // the scores: in sinks and biases.
     for (std::size_t a = 0; a < features.size(); ++a) {
       for (std::size_t b = a + 1; b < features.size() && !features[b].in_storage; ++b) {
+        if (features[a].in_scores && features[b].in_mask) continue;
         all.push_back({features[a].word + ("_" + std::string(features[b].word)),
                        {},
                        features[a].claim | features[b].claim});

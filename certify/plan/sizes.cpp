@@ -64,7 +64,7 @@ std::string mask_kind(const Pattern& mask) {
   const auto add = [&](bool has, const char* word) {
     if (has) kind += (kind.empty() ? "" : "+") + std::string(word);
   };
-  const bool causal = mask.window_left < 0 && mask.window_right == 0;
+  const bool causal = !mask.left_bounded() && mask.window_right == 0;
   add(mask.packed(), "packed");
   add(causal, "causal");
   add(mask.banded() && !causal, "window");

@@ -25,18 +25,19 @@ bool claimed(const attest_description& d, std::uint32_t feature) {
 // ---- sequences and what they see ----
 
 struct Part {
-  std::int64_t queries, keys, existing;
+  std::int64_t queries, keys, existing, asked;  // keys and queries that exist
 };
 
 std::vector<Part> parts_of(const attest_problem& p) {
   std::vector<Part> parts;
   for (std::int64_t b = 0; b < p.batch; ++b) {
-    Part part{p.seqlen_q, p.seqlen_k, p.seqlen_k};
+    Part part{p.seqlen_q, p.seqlen_k, p.seqlen_k, 0};
     if (p.mask.cu_seqlens_q != nullptr) {
       part.queries = p.mask.cu_seqlens_q[b + 1] - p.mask.cu_seqlens_q[b];
       part.keys = part.existing = p.mask.cu_seqlens_k[b + 1] - p.mask.cu_seqlens_k[b];
     }
     if (p.mask.key_lengths != nullptr) part.existing = p.mask.key_lengths[b];
+    part.asked = p.mask.query_lengths != nullptr ? p.mask.query_lengths[b] : part.queries;
     parts.push_back(part);
   }
   return parts;
@@ -61,11 +62,18 @@ bool pair_visible(const attest_problem& p, std::int64_t i, std::int64_t j) {
   return std::find(kept, kept + m.nm->kept, j % m.nm->group) != kept + m.nm->kept;
 }
 
+bool left_bounded(const attest_mask& m) {
+  return m.window_ends != nullptr ? m.window_ends->left_unbounded == 0 : m.window_left >= 0;
+}
+
+bool right_bounded(const attest_mask& m) {
+  return m.window_ends != nullptr ? m.window_ends->right_unbounded == 0 : m.window_right >= 0;
+}
+
 bool visible(const attest_problem& p, const Part& part, std::int64_t i, std::int64_t j) {
-  const std::int64_t aligned =
-      p.mask.align == ATTEST_TOP_LEFT ? i : i + part.existing - part.queries;
-  if (p.mask.window_left >= 0 && j - aligned < -p.mask.window_left) return false;
-  if (p.mask.window_right >= 0 && j - aligned > p.mask.window_right) return false;
+  const std::int64_t aligned = p.mask.align == ATTEST_TOP_LEFT ? i : i + part.existing - part.asked;
+  if (left_bounded(p.mask) && j - aligned < -p.mask.window_left) return false;
+  if (right_bounded(p.mask) && j - aligned > p.mask.window_right) return false;
   return pair_visible(p, i, j);
 }
 
@@ -73,7 +81,7 @@ std::string rows_without_keys(const attest_problem& p) {
   if (p.seqlen_q == 0 || p.seqlen_k == 0) return "an extent of 0";
   for (const Part& part : parts_of(p)) {
     if (part.queries == 0 || part.existing == 0) return "a sequence of length zero";
-    for (std::int64_t i = 0; i < part.queries; ++i) {
+    for (std::int64_t i = 0; i < part.asked; ++i) {
       bool any = false;
       for (std::int64_t j = 0; j < part.existing && !any; ++j) any = visible(p, part, i, j);
       if (!any) return "a row without a visible key";
@@ -86,8 +94,8 @@ std::string rows_without_keys(const attest_problem& p) {
 
 std::string outside_mask(const attest_description& d, const attest_problem& p) {
   const attest_mask& m = p.mask;
-  const bool banded = m.window_left >= 0 || m.window_right >= 0;
-  const bool causal = m.window_left < 0 && m.window_right == 0;
+  const bool banded = left_bounded(m) || right_bounded(m);
+  const bool causal = !left_bounded(m) && m.window_right == 0;
   const bool top_left = m.align == ATTEST_TOP_LEFT;
   const auto needs = [&](bool given, std::uint32_t feature, const char* text) {
     return when(given && !claimed(d, feature), text);
@@ -95,6 +103,9 @@ std::string outside_mask(const attest_description& d, const attest_problem& p) {
   return first_of({needs(causal && top_left, ATTEST_CAUSAL_TOP_LEFT, "causal, top left"),
                    needs(causal && !top_left, ATTEST_CAUSAL_BOTTOM_RIGHT, "causal, bottom right"),
                    needs(banded && !causal, ATTEST_WINDOW, "a window"),
+                   needs(m.window_ends != nullptr, ATTEST_OFFSET_WINDOW, "ends of a window"),
+                   needs(m.query_lengths != nullptr, ATTEST_QUERY_LENGTHS, "query lengths"),
+                   needs(m.per_head != nullptr, ATTEST_HEAD_MASK, "a mask of heads"),
                    needs(m.key_lengths != nullptr, ATTEST_KEY_LENGTHS, "key lengths"),
                    needs(m.cu_seqlens_q != nullptr, ATTEST_PACKED_SEQUENCES, "packed sequences"),
                    needs(m.boolean != nullptr, ATTEST_BOOLEAN_MASK, "a boolean mask"),
@@ -123,7 +134,7 @@ std::string outside_head_dim(const attest_description& d, std::int64_t dim) {
 }
 
 std::string outside_set(const attest_limits& limits, const attest_problem& p) {
-  const bool banded = p.mask.window_left >= 0 || p.mask.window_right >= 0;
+  const bool banded = left_bounded(p.mask) || right_bounded(p.mask);
   const auto only = [&](std::uint32_t bit) { return (limits.only & bit) != 0; };
   const std::vector<Part> parts = parts_of(p);
   const bool one_alignment = std::all_of(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace attest::certify {
 namespace {
@@ -91,6 +92,17 @@ bool past_16_bits(const P& p) {
   return *std::max_element(table, table + p.batch * p.paged_kv->max_pages) >= 65536;
 }
 
+bool offset_window(const P& p) {
+  const attest_window_ends* const ends = p.mask.window_ends;
+  return ends != nullptr && ((ends->left_unbounded == 0 && p.mask.window_left < 0) ||
+                             (ends->right_unbounded == 0 && p.mask.window_right < 0));
+}
+// A mask with an entry for each index of an axis: batch, query head, query, key.
+template <std::size_t axis>
+bool mask_along(const P& p) {
+  return p.mask.per_head != nullptr && p.mask.per_head->strides[axis] != 0;
+}
+
 bool any_empty(const P& p) {
   for (std::int64_t b = 0; packed(p) && b < p.batch; ++b) {
     if (p.mask.cu_seqlens_k[b] == p.mask.cu_seqlens_k[b + 1]) return true;
@@ -171,6 +183,17 @@ const std::vector<ProblemKind>& problem_kinds() {
       {"compressed pairs", "sq=5,mask=pairs_100_1",
        [](const P& p) { return p.mask.csr != nullptr; }},
       {"N:M", "sq=5,mask=nm_1_1_1", [](const P& p) { return p.mask.nm != nullptr; }},
+      {"a mask of heads", "hq=2,sq=5,head_mask=hqk_100_1", mask_along<1>},
+      {"a mask of batch entries", "b=2,sq=5,head_mask=bqk_100_1", mask_along<0>},
+      {"a mask of heads, packed", "hq=2,mask=cu_3x3_5x5,head_mask=bhqk_100_1",
+       [](const P& p) { return packed(p) && mask_along<0>(p) && mask_along<1>(p); }},
+      {"query lengths", "b=2,sq=5,query_lengths=3_5",
+       [](const P& p) { return p.mask.query_lengths != nullptr; }},
+      {"query lengths and key lengths", "b=2,sq=5,mask=lengths_5_3,query_lengths=3_5",
+       [](const P& p) { return p.mask.query_lengths != nullptr && lengths(p); }},
+      {"query lengths, packed", "mask=cu_3x3_5x5,query_lengths=2_5",
+       [](const P& p) { return p.mask.query_lengths != nullptr && packed(p); }},
+      {"a window on one side of the aligned key", "sq=5,mask=window_-1_3", offset_window},
       {"grouped heads", "hq=4,hkv=2,sq=5", grouped},
       {"another head dimension of V", "sq=5,dv=2",
        [](const P& p) { return p.head_dim_qk != p.head_dim_v; }},

@@ -61,9 +61,10 @@
 extern "C" {
 #endif
 
-/* Version 2 has sinks, paged K and V, biases, K and V in one buffer, and numbers of splits. A
- * library of version 1 is loaded as it is and claims none of them. Attest refuses a library of any
- * other version and says so. */
+/* Version 2 has sinks, paged K and V, biases, masks per batch and head, query lengths, windows with
+ * both ends anywhere, K and V in one buffer, and numbers of splits. A library of version 1 is
+ * loaded as it is and claims none of them. Attest refuses a library of any other version and says
+ * so. */
 #define ATTEST_ABI_VERSION 2u
 
 /* Before the one function a library exports, so that it is seen even with -fvisibility=hidden. */
@@ -155,10 +156,28 @@ typedef struct attest_nm_mask {
                            * group + offsets[i][g][..] below seqlen_k; ascending; never NULL */
 } attest_nm_mask;
 
+/* A boolean mask of each batch entry and query head: key j is visible to query i of head h where
+ * visible[b * strides[0] + h * strides[1] + i * strides[2] + j * strides[3]] is 1, and not where it
+ * is 0. A stride is 0 along each axis that the mask does not depend on, else any distance at which
+ * no two elements meet. With packed sequences entry b is that of sequence b, whose queries and keys
+ * are counted from its first one. */
+typedef struct attest_head_mask {
+  size_t struct_size;
+  const uint8_t *visible; /* never NULL */
+  int64_t strides[4];     /* of batch, query head, query and key, in bytes, >= 0 */
+} attest_head_mask;
+
+/* Which ends a window lacks. */
+typedef struct attest_window_ends {
+  size_t struct_size;
+  int32_t left_unbounded, right_unbounded; /* 1: that end is unbounded, whatever its width says */
+} attest_window_ends;
+
 /* Which keys a query sees. The conditions given hold together. */
 typedef struct attest_mask {
   /* Key j is visible to query i when -window_left <= j - a(i) <= window_right, a(i) the aligned
-   * key. A negative width means unbounded: no mask is (-1, -1), causal is (-1, 0). */
+   * key. A negative width means unbounded: no mask is (-1, -1), causal is (-1, 0). With
+   * window_ends it means no such thing. */
   int64_t window_left;
   int64_t window_right;
   attest_align align;
@@ -170,10 +189,19 @@ typedef struct attest_mask {
   /* At most one of these and `boolean` is given. A sparsity pattern comes in the first of these
    * forms that it has and the kernel claims: blocks (of a block pattern) and N:M (of an N:M
    * pattern), CSR (of any), boolean (of any). */
-  const attest_block_mask *blocks; /* or NULL; ATTEST_BLOCK_MASK */
-  const attest_csr_mask *csr;      /* or NULL; ATTEST_CSR_MASK */
-  const attest_nm_mask *nm;        /* or NULL; ATTEST_NM_MASK */
-  const void *reserved[5];         /* NULL; other kinds of masks will take their place */
+  const attest_block_mask *blocks;  /* or NULL; ATTEST_BLOCK_MASK */
+  const attest_csr_mask *csr;       /* or NULL; ATTEST_CSR_MASK */
+  const attest_nm_mask *nm;         /* or NULL; ATTEST_NM_MASK */
+  const attest_head_mask *per_head; /* or NULL; ATTEST_HEAD_MASK */
+  /* (batch) or NULL: only queries i < query_lengths[b] exist, and bottom-right alignment counts
+   * them instead of seqlen_q. Rows past them have no visible key and no sink: O, LSE and gradients
+   * of dQ are those of empty_row, and K, V and the sinks gain nothing from them. */
+  const int32_t *query_lengths;
+  /* Not NULL to a kernel of ATTEST_OFFSET_WINDOW, where there is a window: it alone says which ends
+   * are unbounded. Widths are then any numbers: (3, -1) leaves keys a(i) - 3 .. a(i) - 1, and a
+   * window whose ends pass each other no key. */
+  const attest_window_ends *window_ends;
+  const void *reserved[2]; /* NULL; other kinds of masks will take their place */
 } attest_mask;
 
 /* Pages of K and V, as caches of serving programs have them. K and V are then (pages, page_size,
@@ -244,9 +272,13 @@ enum { /* attest_description.features: what the kernel claims beyond plain dense
        /* Layout and strides do not change a bit of any output. Without it they may, as in a kernel
         * that chooses vectors where rows are contiguous: within the bounds. */
        ATTEST_LAYOUT_BITS = 1 << 20,
-       ATTEST_SINKS = 1 << 21,    /* problem.sinks; backward writes dSinks */
-       ATTEST_PAGED_KV = 1 << 22, /* problem.paged_kv, in forward alone */
-       ATTEST_BIAS = 1 << 23,     /* args.bias, of any type and broadcast; backward writes dBias */
+       ATTEST_SINKS = 1 << 21,     /* problem.sinks; backward writes dSinks */
+       ATTEST_PAGED_KV = 1 << 22,  /* problem.paged_kv, in forward alone */
+       ATTEST_BIAS = 1 << 23,      /* args.bias, of any type and broadcast; backward writes dBias */
+       ATTEST_HEAD_MASK = 1 << 24, /* mask.per_head */
+       ATTEST_QUERY_LENGTHS = 1 << 25, /* mask.query_lengths */
+       /* With ATTEST_WINDOW: windows with both ends anywhere, mask.window_ends. */
+       ATTEST_OFFSET_WINDOW = 1 << 26,
        /* K and V may lie in one buffer, as in multi-head latent attention: the narrower is the
         * first, or the last, columns of the wider, and has its strides. Last columns need not begin
         * at a multiple of 64 bytes. dK and dV stay apart, each as if the other were constant. */

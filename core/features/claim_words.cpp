@@ -30,6 +30,7 @@ const std::vector<std::pair<std::uint32_t, const char*>>& feature_words() {
                                {ATTEST_CSR_MASK, "csr_mask"},
                                {ATTEST_NM_MASK, "nm_mask"},
                                {ATTEST_LAYOUT_BITS, "layout_bits"},
+                               {ATTEST_OFFSET_WINDOW, "offset_window"},
                                {ATTEST_BATCH_INVARIANT, "batch_invariant"},
                                {ATTEST_SPLIT_INVARIANT, "split_invariant"},
                                {ATTEST_NONFINITE, "nonfinite"}});

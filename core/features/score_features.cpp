@@ -88,38 +88,75 @@ void parse_sinks(Problem& p, const std::string& value) {
   p.sinks = parsed("sinks", value, std::array{Sinks::none, Sinks::off}, p.sinks_seed);
 }
 
-// The bounds of dBias hold a few numbers for each pair.
-void validate_bias(const Problem& p) {
-  if (p.bias.kind == Bias::Kind::none) return;
+// Refuses more pairs than are looked at one by one.
+void require_few_pairs(const std::string& word, const Problem& p) {
   constexpr std::int64_t kMostPairs = std::int64_t{1} << 24;
   std::int64_t pairs = 1;
   for (const std::int64_t extent : {p.batch, p.num_heads_q, p.seqlen_q, p.seqlen_k}) {
     if (extent != 0 && pairs > kMostPairs / extent) {
-      throw InvalidProblem(
-          "bias: more than 2^24 pairs of a query and a key, of all heads; make the problem "
-          "smaller");
+      throw InvalidProblem(word +
+                           ": more than 2^24 pairs of a query and a key, of all heads; make the "
+                           "problem smaller");
     }
     pairs *= extent;
   }
-  if (p.bias.kind != Bias::Kind::given) return;
-  const GivenBias& given = *p.bias.given;
-  const std::vector<Axis> axes = p.bias_axes();
+}
+
+// Refuses values whose extents are not the axes' own.
+void require_extents(const std::string& word, const std::array<std::int64_t, 4>& extents,
+                     std::size_t values, const std::vector<Axis>& axes) {
   std::int64_t elements = 1;
   for (std::size_t axis = 0; axis < axes.size(); ++axis) {
     elements *= axes[axis].extent;
-    if (given.extents[axis] == axes[axis].extent) continue;
-    throw InvalidProblem("bias: " + std::string(axes[axis].name) + " is " +
-                         std::to_string(given.extents[axis]) + "; it must be " +
+    if (extents[axis] == axes[axis].extent) continue;
+    throw InvalidProblem(word + ": " + std::string(axes[axis].name) + " is " +
+                         std::to_string(extents[axis]) + "; it must be " +
                          std::to_string(axes[axis].extent));
   }
-  if (given.values.size() != static_cast<std::size_t>(elements)) {
-    throw InvalidProblem("bias: " + std::to_string(given.values.size()) +
+  if (values != static_cast<std::size_t>(elements)) {
+    throw InvalidProblem(word + ": " + std::to_string(values) +
                          " values are given; there must be " + std::to_string(elements));
   }
+}
+
+// The bounds of dBias hold a few numbers for each pair.
+void validate_bias(const Problem& p) {
+  if (p.bias.kind == Bias::Kind::none) return;
+  require_few_pairs("bias", p);
+  if (p.bias.kind != Bias::Kind::given) return;
+  const GivenBias& given = *p.bias.given;
+  require_extents("bias", given.extents, given.values.size(), p.bias_axes());
   for (const double value : given.values) {
     if (value < std::numeric_limits<double>::infinity()) continue;
     throw InvalidProblem("bias: a value is " + shortest(value) +
                          "; it must be a number, or -inf (not visible)");
+  }
+}
+
+void validate_head_mask(const Problem& p) {
+  if (p.head_mask.kind == HeadMask::Kind::none) return;
+  require_few_pairs("head_mask", p);
+  if (p.head_mask.kind != HeadMask::Kind::given) return;
+  const GivenHeadMask& given = *p.head_mask.given;
+  require_extents("head_mask", given.extents, given.visible.size(), p.head_mask_axes());
+}
+
+void validate_query_lengths(const Problem& p) {
+  if (p.query_lengths.kind != QueryLengths::Kind::given) return;
+  const std::vector<std::int32_t>& given = p.query_lengths.given;
+  if (given.size() != static_cast<std::size_t>(p.batch)) {
+    throw InvalidProblem("query_lengths: " + std::to_string(given.size()) +
+                         " are given; there must be one for each of " + std::to_string(p.batch) +
+                         " batch entries");
+  }
+  if (p.mask.packed() && p.mask.cu_seqlens_q.size() != given.size() + 1) return;  // refused later
+  for (std::size_t b = 0; b < given.size(); ++b) {
+    const std::int64_t rows =
+        p.mask.packed() ? p.mask.cu_seqlens_q[b + 1] - p.mask.cu_seqlens_q[b] : p.seqlen_q;
+    if (given[b] >= 0 && given[b] <= rows) continue;
+    throw InvalidProblem("query_lengths: that of batch entry " + std::to_string(b) + " is " +
+                         std::to_string(given[b]) + "; it must be from 0 to " +
+                         std::to_string(rows) + ", the entry's queries");
   }
 }
 
@@ -231,6 +268,39 @@ constexpr std::array kFeatures{
                  .value = [](const Problem& p) { return p.bias.to_string(); },
                  .parse = [](Problem& p, const std::string& value) { p.bias = Bias::parse(value); },
                  .validate = validate_bias},
+    ScoreFeature{
+        .claim = ATTEST_HEAD_MASK,
+        .word = "head_mask",
+        .name = "masks of heads",
+        .the_feature = "the masks of heads",
+        .example = "bhqk_60_7",
+        .additive = true,
+        .in_scores = false,
+        .in_mask = true,
+        .present = present<&Problem::head_mask>,
+        .asked = [](const attest_problem& p) { return p.mask.per_head != nullptr; },
+        .remove = remove<&Problem::head_mask>,
+        .follow = follow<&Problem::head_mask>,
+        .value = [](const Problem& p) { return p.head_mask.to_string(); },
+        .parse = [](Problem& p, const std::string& value) { p.head_mask = HeadMask::parse(value); },
+        .validate = validate_head_mask},
+    ScoreFeature{
+        .claim = ATTEST_QUERY_LENGTHS,
+        .word = "query_lengths",
+        .name = "query lengths",
+        .the_feature = "the query lengths",
+        .example = "drawn_7",
+        .additive = true,
+        .in_scores = false,
+        .in_mask = true,
+        .present = present<&Problem::query_lengths>,
+        .asked = [](const attest_problem& p) { return p.mask.query_lengths != nullptr; },
+        .remove = remove<&Problem::query_lengths>,
+        .follow = follow<&Problem::query_lengths>,
+        .value = [](const Problem& p) { return p.query_lengths.to_string(); },
+        .parse = [](Problem& p,
+                    const std::string& value) { p.query_lengths = QueryLengths::parse(value); },
+        .validate = validate_query_lengths},
     ScoreFeature{.claim = ATTEST_PAGED_KV,
                  .word = "paged_kv",
                  .name = "paged K and V",

@@ -22,7 +22,9 @@ struct ScoreFeature {
   bool additive;            // adds what does not depend on Q and K: a shift of all scores stays one
   bool in_scores;  // changes S by numbers of the problem; else it is beside S, as a sink, or
                    // a tensor of a call
-  bool in_storage = false;                  // says where K and V lie: no result is another
+  bool in_storage = false;  // says where K and V lie: no result is another
+  bool in_mask =
+      false;  // says which pairs are visible: it meets the scores' own features by chance
   std::span<const char* const> kinds = {};  // values that pairs of a campaign meet; {}: the example
   bool (*present)(const Problem&);
   bool (*asked)(const attest_problem&);  // null: the arguments of a call tell

@@ -47,7 +47,7 @@ TEST_CASE("what a feature's row says goes together", "[score_features]") {
     CHECK((claims & feature.claim) == 0);
     claims |= feature.claim;
     if (feature.in_scores) in_scores |= feature.claim;
-    CHECK_FALSE((feature.in_scores && feature.in_storage));
+    CHECK_FALSE((feature.in_scores && (feature.in_storage || feature.in_mask)));
     for (const char* kind : feature.kinds) {
       Problem p = Problem::parse("sq=3,d=4");
       feature.parse(p, kind);
@@ -55,7 +55,8 @@ TEST_CASE("what a feature's row says goes together", "[score_features]") {
     }
   }
   CHECK(in_scores == score_feature_claims());
-  CHECK(claims == (in_scores | ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_SHARED_KV));
+  CHECK(claims == (in_scores | ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_HEAD_MASK |
+                   ATTEST_QUERY_LENGTHS | ATTEST_SHARED_KV));
 }
 
 TEST_CASE("a row with a part of another is refused", "[score_features]") {

@@ -14,13 +14,26 @@ namespace {
 
 constexpr std::int64_t kLargestWindow = std::int64_t{1} << 62;
 
+// A width, kUnbounded for `inf`.
+std::int64_t parse_end(std::string_view part, std::string_view text) {
+  if (text == "inf") return Pattern::kUnbounded;
+  const bool negative = text.starts_with('-');
+  const std::int64_t width = parse_integer(part, text.substr(negative ? 1 : 0), kLargestWindow);
+  return negative ? -width : width;
+}
+
+std::string spell_end(bool bounded, std::int64_t width) {
+  return bounded ? std::to_string(width) : "inf";
+}
+
 void parse_band(std::string_view part, const std::vector<std::string>& words, Pattern& pattern) {
   if (pattern.banded()) refuse_part(part, "is a second window or causal mask; give only one");
   const bool top_left = words.size() == 4 && words[1] == "tl";
   if (words.size() != (top_left ? 4u : 3u)) refuse_part(part, "is not window_L_R or window_tl_L_R");
   pattern.align = top_left ? CausalAlign::top_left : CausalAlign::bottom_right;
-  pattern.window_left = parse_width(part, words[words.size() - 2], kLargestWindow);
-  pattern.window_right = parse_width(part, words[words.size() - 1], kLargestWindow);
+  const std::int64_t left = parse_end(part, words[words.size() - 2]),
+                     right = parse_end(part, words[words.size() - 1]);
+  pattern.set_window(left, right);
   if (!pattern.banded()) pattern.align = CausalAlign::top_left;
 }
 
@@ -173,8 +186,18 @@ std::shared_ptr<const BooleanMask> mask_of(SparsityPattern pattern) {
   return mask;
 }
 
+void Pattern::set_window(std::int64_t left, std::int64_t right) {
+  const auto beyond = [](std::int64_t width) { return width < 0 && width != kUnbounded; };
+  offset = beyond(left) || beyond(right);
+  const auto held = [this](std::int64_t width) {
+    return !offset && width == kUnbounded ? -1 : width;
+  };
+  window_left = held(left);
+  window_right = held(right);
+}
+
 std::int64_t Pattern::aligned_key(const Sequence& sequence, std::int64_t i) const {
-  return align == CausalAlign::top_left ? i : i + sequence.visible_keys - sequence.q_length;
+  return align == CausalAlign::top_left ? i : i + sequence.visible_keys - sequence.queries();
 }
 
 KeyRange Pattern::band(const Sequence& sequence, std::int64_t i) const {
@@ -182,10 +205,13 @@ KeyRange Pattern::band(const Sequence& sequence, std::int64_t i) const {
   const std::int64_t keys = sequence.visible_keys;
   // Widths beyond the sequence are cut first, so that nothing overflows.
   const std::int64_t reach = sequence.q_length + sequence.k_length + 1;
+  if (i >= sequence.queries()) return {0, 0};
   KeyRange range{0, keys};
-  if (window_left >= 0) range.begin = std::max(range.begin, aligned - std::min(window_left, reach));
-  if (window_right >= 0) {
-    range.end = std::min(range.end, aligned + std::min(window_right, reach) + 1);
+  if (left_bounded()) {
+    range.begin = std::max(range.begin, aligned - std::clamp(window_left, -reach, reach));
+  }
+  if (right_bounded()) {
+    range.end = std::min(range.end, aligned + std::clamp(window_right, -reach, reach) + 1);
   }
   range.begin = std::min(range.begin, keys);
   range.end = std::max(range.end, range.begin);
@@ -216,11 +242,11 @@ std::string Pattern::to_string() const {
   }
   if (banded()) {
     const bool top_left = align == CausalAlign::top_left;
-    if (window_left < 0 && window_right == 0) {
+    if (!left_bounded() && window_right == 0) {
       add(top_left ? "causal_tl" : "causal_br");
     } else {
-      add((top_left ? "window_tl_" : "window_") + spell_width(window_left) + "_" +
-          spell_width(window_right));
+      add((top_left ? "window_tl_" : "window_") + spell_end(left_bounded(), window_left) + "_" +
+          spell_end(right_bounded(), window_right));
     }
   }
   if (boolean) add(boolean->spelling);

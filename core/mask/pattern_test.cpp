@@ -43,6 +43,14 @@ TEST_CASE("bands in both alignments", "[pattern]") {
   CHECK(drawn("window_tl_1_0", sequence_of(2, 4)) == "1000\n1100\n");
   CHECK(drawn("window_0_inf", sequence_of(2, 4)) == "0011\n0001\n");
   CHECK(drawn("window_4611686018427387904_0", sequence_of(2, 2)) == "10\n11\n");
+  // Both ends on one side, an end of its own for none, ends that pass each other.
+  CHECK(drawn("window_tl_-1_2", sequence_of(2, 4)) == "0110\n0011\n");
+  CHECK(drawn("window_tl_1_-1", sequence_of(3, 4)) == "0000\n1000\n0100\n");
+  CHECK(drawn("window_tl_inf_-1", sequence_of(3, 4)) == "0000\n1000\n1100\n");
+  CHECK(drawn("window_tl_-2_inf", sequence_of(2, 4)) == "0011\n0001\n");
+  CHECK(drawn("window_7_-8", sequence_of(2, 4)) == "0000\n0000\n");
+  CHECK(drawn("window_-4611686018427387904_inf", sequence_of(1, 2)) == "00\n");
+  CHECK(drawn("window_inf_-4611686018427387904", sequence_of(1, 2)) == "00\n");
 }
 
 TEST_CASE("key lengths move the bottom-right corner", "[pattern]") {
@@ -97,10 +105,11 @@ TEST_CASE("masks of pairs are limited in queries and keys", "[pattern]") {
 }
 
 TEST_CASE("canonical spellings round trip", "[pattern]") {
-  for (const char* spelling : {"none", "causal_tl", "causal_br", "window_3_0", "window_tl_inf_5",
-                               "window_2_inf", "lengths_3_4", "cu_3x5_0x7", "random_30_7",
-                               "cu_2x2_2x2+causal_br", "lengths_3_4+window_1_1+random_50_9",
-                               "block_2x3_50_1", "causal_br+pairs_12.5_1", "documents_4x5"}) {
+  for (const char* spelling :
+       {"none", "causal_tl", "causal_br", "window_3_0", "window_tl_inf_5", "window_-1_3",
+        "window_tl_inf_-1", "window_2_inf", "lengths_3_4", "cu_3x5_0x7", "random_30_7",
+        "cu_2x2_2x2+causal_br", "lengths_3_4+window_1_1+random_50_9", "block_2x3_50_1",
+        "causal_br+pairs_12.5_1", "documents_4x5"}) {
     CHECK(Pattern::parse(spelling, 4, 5).to_string() == spelling);
   }
   CHECK(Pattern::parse("window_tl_inf_0", 4, 4).to_string() == "causal_tl");
@@ -169,7 +178,9 @@ TEST_CASE("impossible masks are refused", "[pattern]") {
                                "causal",
                                "window_3",
                                "window_a_1",
-                               "window_-1_0",
+                               "window_--1_0",
+                               "window_-_0",
+                               "window_-inf_0",
                                "window_tl_1",
                                "lengths",
                                "lengths_x",

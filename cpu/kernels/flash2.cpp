@@ -52,7 +52,8 @@ const attest_kernel& flash2_kernel() {
         "cpu/flash2", "tiled online softmax, query-stationary; backward in two passes",
         schedule.c_str());
     k.description.schedule_backward = backward_schedule.c_str();
-    k.description.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_SHARED_KV |
+    k.description.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_HEAD_MASK |
+                              ATTEST_QUERY_LENGTHS | ATTEST_OFFSET_WINDOW | ATTEST_SHARED_KV |
                               ATTEST_BATCH_INVARIANT | ATTEST_SPLIT_INVARIANT | ATTEST_NONFINITE;
     k.workspace_bytes = workspace_bytes;
     k.forward = forward;

@@ -138,12 +138,13 @@ class Backward {
   // passes left.
   float sink_sum(std::int64_t head) {
     float sum = 0;
-    for (std::int64_t first = 0; first < batch_.q_length; first += kBlockQ) {
+    for (std::int64_t first = 0; first < batch_.queries; first += kBlockQ) {
       const RowBlock queries = rows_of(head, first);
       load_scalars(*args_.LSE, queries, tiles_.LSE);
       const float* const deltas = deltas_of(head, first);
+      const std::int64_t existing = std::min(queries.count, batch_.queries - first);
       float of_block = 0;
-      for (std::int64_t r = 0; r < queries.count; ++r) {
+      for (std::int64_t r = 0; r < existing; ++r) {
         of_block += std::exp(problem_.sinks[head] - tiles_.LSE[r]) * deltas[r];
       }
       sum += of_block;

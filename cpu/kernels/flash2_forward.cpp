@@ -31,7 +31,9 @@ void forward_block(const attest_forward_args& args, std::int64_t b, std::int64_t
         *m = arena.take(kBlockQ), *l = arena.take(kBlockQ);
   load_rows(*args.Q, queries, Q);
   std::fill(O, O + rows * dv, 0.0f);
-  start_rows(rows, m, l, sink_of(problem, head));
+  const std::int64_t existing = std::clamp<std::int64_t>(batch.queries - first, 0, rows);
+  start_rows(existing, m, l, sink_of(problem, head));
+  start_rows(rows - existing, m + existing, l + existing);  // past the query length: no sink
   const KeySpan span = visible_keys(problem, batch, first, rows);
   for (std::int64_t key = span.begin; key < span.end; key += kBlockK) {
     const std::int64_t count = std::min(kBlockK, span.end - key);

@@ -19,6 +19,11 @@ void mask_row(const attest_problem& problem, const Batch& batch, const ScoreBloc
   const std::int64_t end = std::clamp<std::int64_t>(span.end - block.key, begin, block.keys);
   std::fill(row, row + begin, kMasked);
   std::fill(row + end, row + block.keys, kMasked);
+  if (problem.mask.per_head != nullptr) {
+    for (std::int64_t j = begin; j < end; ++j) {
+      if (!shown_to_head(problem, batch, block.head, i, block.key + j)) row[j] = kMasked;
+    }
+  }
   if (problem.mask.boolean == nullptr) return;
   const std::uint8_t* visible = problem.mask.boolean + i * problem.seqlen_k + block.key;
   for (std::int64_t j = begin; j < end; ++j) {

@@ -49,6 +49,7 @@ Score score(const Row& row, const NaiveInputs& in, std::int64_t j) {
   const std::int64_t b = row.sequence.tensor_batch;
   Score s;
   if (!p.mask.visible(row.sequence, row.i, j)) return s;
+  if (!p.shows(row.sequence.number, row.head, row.i, j)) return s;
   double sum = 0, absolute = 0;
   for (std::int64_t c = 0; c < p.head_dim_qk; ++c) {
     const double term = in.Q(b, row.q_row(), row.head, c) * in.K(b, row.k_row(j), row.kv_head(), c);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/features/head_mask_array.hpp"
 #include "core/mask/sparsity/blocks_of.hpp"
 #include "gpu/device/kernels/require.cuh"
 #include "gpu/kernels/tiles/tensor.hpp"
@@ -87,6 +88,12 @@ const attest_problem* Staging::problem(const attest_problem& host) {
   mask.key_lengths = add_array("key_lengths", host.mask.key_lengths, host.batch);
   mask.cu_seqlens_q = add_array("cu_seqlens_q", host.mask.cu_seqlens_q, host.batch + 1);
   mask.cu_seqlens_k = add_array("cu_seqlens_k", host.mask.cu_seqlens_k, host.batch + 1);
+  mask.query_lengths = add_array("query_lengths", host.mask.query_lengths, host.batch);
+  if (host.mask.per_head != nullptr) {
+    head_mask_ = *host.mask.per_head;
+    head_mask_.visible = add_array("per_head", head_mask_.visible, head_mask_span(host));
+    mask.per_head = &head_mask_;
+  }
   mask.boolean = add_array("boolean", host.mask.boolean, host.seqlen_q * host.seqlen_k);
   add_sparsity(host);
   problem_.alibi_slopes = add_array("alibi_slopes", host.alibi_slopes, host.num_heads_q);

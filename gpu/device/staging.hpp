@@ -65,6 +65,7 @@ class Staging {
   attest_csr_mask csr_{};
   attest_nm_mask nm_{};
   attest_paged_kv paged_kv_{};
+  attest_head_mask head_mask_{};
   std::vector<Copy> copies_;
   std::vector<Buffer> workspaces_;
   bool too_large_ = false;

@@ -43,14 +43,16 @@ bool cross_lengths(const Problem& p) {
                      [](const Sequence& s) { return s.q_length != s.k_length; });
 }
 
-// Tells whether the bias hides from some head's query i all keys that the mask leaves.
-bool hidden_by_bias(const Problem& p, const Sequence& sequence, std::int64_t i) {
-  if (p.bias.kind == Bias::Kind::none || p.bias.kind == Bias::Kind::drawn) return false;
+// Tells whether a mask of heads and the bias hide from some head's query i all keys that the mask
+// leaves.
+bool hidden_from_head(const Problem& p, const Sequence& sequence, std::int64_t i) {
+  const bool none = p.bias.kind == Bias::Kind::none || p.bias.kind == Bias::Kind::drawn;
+  if (none && p.head_mask.kind == HeadMask::Kind::none) return false;
   const KeyRange range = p.mask.band(sequence, i);
   for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
     bool any = false;
     for (std::int64_t j = range.begin; j < range.end && !any; ++j) {
-      any = p.mask.visible(sequence, i, j) && std::isfinite(p.bias_at(sequence.number, h, i, j));
+      any = p.mask.visible(sequence, i, j) && p.shows(sequence.number, h, i, j);
     }
     if (!any) return true;
   }
@@ -61,13 +63,13 @@ std::string empty_rows(const Problem& p) {
   const Pattern& mask = p.mask;
   for (const Sequence& sequence : p.sequences()) {
     if (sequence.q_length == 0 || sequence.visible_keys == 0) return "zero-length sequences";
-    for (std::int64_t i = 0; i < sequence.q_length; ++i) {
+    for (std::int64_t i = 0; i < sequence.queries(); ++i) {
       const KeyRange range = mask.band(sequence, i);
       bool any = !mask.boolean && range.begin < range.end;
       for (std::int64_t j = range.begin; mask.boolean && j < range.end && !any; ++j) {
         any = mask.visible(sequence, i, j);
       }
-      if (!any || hidden_by_bias(p, sequence, i)) return "rows without a visible key";
+      if (!any || hidden_from_head(p, sequence, i)) return "rows without a visible key";
     }
   }
   return "";
@@ -89,7 +91,7 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
     return "head_dim not a multiple of " + std::to_string(d.head_dim_multiple);
   }
   const Pattern& mask = p.mask;
-  const bool causal = mask.window_left < 0 && mask.window_right == 0;
+  const bool causal = !mask.left_bounded() && mask.window_right == 0;
   if (causal && mask.align == CausalAlign::top_left && lacks(ATTEST_CAUSAL_TOP_LEFT)) {
     return "causal top-left";
   }
@@ -97,6 +99,7 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
     return "causal bottom-right";
   }
   if (mask.banded() && !causal && lacks(ATTEST_WINDOW)) return "window";
+  if (mask.offset && lacks(ATTEST_OFFSET_WINDOW)) return "window with an end past the aligned key";
   if (!mask.key_lengths.empty() && lacks(ATTEST_KEY_LENGTHS)) return "key lengths";
   if (mask.packed() && lacks(ATTEST_PACKED_SEQUENCES)) return "packed sequences";
   if (mask.boolean && mask_form(mask.sparsity(), d.features) == 0) {

@@ -200,20 +200,19 @@ void fit_window(const attest_description& d, Problem& p) {
   const std::uint32_t only = limits_of(d).only;
   Pattern& mask = p.mask;
   if ((only & ATTEST_ONLY_CAUSAL) != 0 && mask.window_right != 0) {
-    mask.window_right = 0;
     const bool windows = claims(d, ATTEST_WINDOW);
-    if (!windows) mask.window_left = -1;
+    mask.set_window(windows && mask.left_bounded() ? mask.window_left : Pattern::kUnbounded, 0);
     const auto causal = [&](CausalAlign align) {
       return claims(
           d, align == CausalAlign::top_left ? ATTEST_CAUSAL_TOP_LEFT : ATTEST_CAUSAL_BOTTOM_RIGHT);
     };
-    if (mask.window_left < 0 && !causal(mask.align)) {
+    if (!mask.left_bounded() && !causal(mask.align)) {
       const CausalAlign other =
           mask.align == CausalAlign::top_left ? CausalAlign::bottom_right : CausalAlign::top_left;
       if (causal(other)) mask.align = other;
     }
     // No causal mask is claimed, but windows are: one that hides no earlier key.
-    if (mask.window_left < 0 && !causal(mask.align)) mask.window_left = p.seqlen_q + p.seqlen_k;
+    if (!mask.left_bounded() && !causal(mask.align)) mask.window_left = p.seqlen_q + p.seqlen_k;
   }
   if (!mask.banded()) return;
   if ((only & ATTEST_ONLY_TOP_LEFT) != 0) mask.align = CausalAlign::top_left;

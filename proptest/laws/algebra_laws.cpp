@@ -379,6 +379,7 @@ LawResult check_mask_forms(const attest_kernel& kernel, const Case& c) {
     Problem band = c.problem;
     if (band.mask.packed()) band.layout = Layout::bshd;
     band.mask = {};
+    band.query_lengths = QueryLengths{};  // a band of another alignment for each batch entry
     const attest_limits* const limits = kernel.description.limits;
     const bool top_left = limits != nullptr && (limits->only & ATTEST_ONLY_TOP_LEFT) != 0;
     const CausalAlign align = top_left ? CausalAlign::top_left : CausalAlign::bottom_right;

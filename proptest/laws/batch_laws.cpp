@@ -19,7 +19,9 @@ Problem of_own_rows(const attest_kernel& kernel, const Case& c) {
   if (!any || p.strides == Strides::broadcast || p.strides == Strides::huge) {
     p.strides = Strides::packed;
   }
-  p.bias = Bias{};                                // another at another place
+  p.bias = Bias{};           // another at another place
+  p.head_mask = HeadMask{};  // the same
+  p.query_lengths = QueryLengths{};
   if (p.mask.packed()) p.mask.boolean = nullptr;  // its size is that of the longest sequence
   Rng rng(c.seed, kStream);
   if (p.mask.packed() || !p.mask.key_lengths.empty() || p.seqlen_k == 0) return p;

@@ -149,7 +149,7 @@ LawResult check_mask(const attest_kernel& kernel, const Case& c) {
     }
     require_few_pairs(masked);
     Problem biased = masked;
-    biased.mask.window_left = biased.mask.window_right = -1;
+    biased.mask.remove_window();
     biased.mask.boolean = nullptr;
     biased.bias = given_bias(masked, [&](const Sequence& sequence, auto, auto i, auto j) {
       const bool own = i < sequence.q_length && j < sequence.k_length;

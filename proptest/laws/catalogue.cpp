@@ -8,10 +8,10 @@ namespace attest::proptest {
 const std::vector<Law>& laws() {
   static const std::vector<Law> all = [] {
     std::vector<Law> list;
-    for (const auto& part :
-         {reference_laws(), field_laws(), level_laws(), probe_laws(), invariance_laws(),
-          memory_laws(), algebra_laws(), sparsity_laws(), identity_laws(), sink_laws(), page_laws(),
-          bias_laws(), shared_kv_laws(), batch_laws(), nonfinite_laws(), loss_laws()}) {
+    for (const auto& part : {reference_laws(), field_laws(), level_laws(), probe_laws(),
+                             invariance_laws(), memory_laws(), algebra_laws(), sparsity_laws(),
+                             identity_laws(), sink_laws(), page_laws(), bias_laws(), mask_laws(),
+                             shared_kv_laws(), batch_laws(), nonfinite_laws(), loss_laws()}) {
       list.insert(list.end(), part.begin(), part.end());
     }
     return list;

@@ -17,6 +17,7 @@ std::vector<Law> sparsity_laws();
 std::vector<Law> identity_laws();
 std::vector<Law> sink_laws();
 std::vector<Law> bias_laws();
+std::vector<Law> mask_laws();
 std::vector<Law> page_laws();
 std::vector<Law> batch_laws();
 std::vector<Law> nonfinite_laws();

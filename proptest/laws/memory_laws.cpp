@@ -28,6 +28,7 @@ Problem few_rows(const attest_kernel& kernel, const Problem& given) {
   if (!claimed()) {  // without a band, as of a causal kernel
     few.mask.window_left = given.mask.window_left;
     few.mask.window_right = given.mask.window_right;
+    few.mask.offset = given.mask.offset;
     few.mask.align = given.mask.align;
   }
   Problem chosen = claimed() ? few : given;

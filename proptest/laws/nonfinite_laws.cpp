@@ -75,9 +75,10 @@ void for_seeing_rows(const Problem& p, const Place& at, const Visit& visit) {
   }
 }
 
-// Without a bias, which may hide keys from some heads alone.
+// Without a bias and a mask of heads, which may hide keys from some heads alone.
 Problem own_memory(Problem p) {
   p.bias = Bias{};
+  p.head_mask = HeadMask{};
   if (p.strides == Strides::broadcast || p.strides == Strides::huge) p.strides = Strides::packed;
   return p;
 }

@@ -171,13 +171,19 @@ void for_each_row(const Problem& p, const InputValues& values, Deviation deviati
   for (const Sequence& sequence : p.sequences()) {
     for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
       for (std::int64_t i = 0; i < sequence.q_length; ++i) {
-        Row row{sequence.tensor_batch, sequence.q_begin + i, h, h / p.group_size(), i, {},
-                scorer.sink(h)};
+        const bool exists = i < sequence.queries();
+        Row row{sequence.tensor_batch,
+                sequence.q_begin + i,
+                h,
+                h / p.group_size(),
+                i,
+                {},
+                exists ? scorer.sink(h) : kMinusInfinity};
         const std::int64_t keys = std::max(sequence.visible_keys - dropped,
                                            std::min<std::int64_t>(sequence.visible_keys, 1));
-        for (std::int64_t j = 0; j < keys; ++j) {
+        for (std::int64_t j = 0; exists && j < keys; ++j) {
           if (!keeps_masked && !p.mask.visible(sequence, i, j)) continue;
-          if (p.bias_at(sequence.number, h, i, j) == kMinusInfinity) continue;
+          if (!p.shows(sequence.number, h, i, j)) continue;
           Key key = scorer.key(row, sequence, j);
           const auto count = static_cast<std::int64_t>(row.keys.size());
           key.tile = (tiling.tiles == Tiles::of_positions ? j : count) / tiling.block_k;

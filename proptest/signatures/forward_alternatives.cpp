@@ -385,6 +385,33 @@ void add_biases(const Problem& p, Forwards& forwards) {
   }
 }
 
+// The same of a mask of heads; and the query length of the first entry for all.
+void add_masks_of_heads(const Problem& p, Forwards& forwards) {
+  const auto first_of = [](std::size_t axis) {
+    return [axis](Problem& other) { other.head_mask = other.head_mask.first_of(axis); };
+  };
+  if (p.head_mask.axes[0] && p.batch > 1) {
+    forwards.other("head_mask_of_first_entry",
+                   "with the masks of the first batch entry for every one", first_of(0));
+  }
+  if (p.head_mask.axes[1] && p.num_heads_q > 1) {
+    forwards.other("head_mask_of_first_head", "with the mask of the first head for every head",
+                   first_of(1));
+  }
+  if (p.query_lengths.kind == QueryLengths::Kind::none || p.batch == 1) return;
+  forwards.other(
+      "query_lengths_of_first_entry",
+      "with the query length of the first batch entry for every one", [](Problem& other) {
+        const std::vector<Sequence> all = other.sequences();
+        other.query_lengths.kind = QueryLengths::Kind::given;
+        other.query_lengths.given.clear();
+        for (const Sequence& sequence : all) {
+          other.query_lengths.given.push_back(
+              static_cast<std::int32_t>(std::min(all.front().queries(), sequence.q_length)));
+        }
+      });
+}
+
 void add_score_features(const Problem& p, Forwards& forwards) {
   for (const ScoreFeature& feature : score_features()) {
     if (!feature.present(p) || feature.in_storage) continue;
@@ -430,6 +457,7 @@ std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only)
                  [&](Problem& other) { other.softmax_scale = scale * scale; });
   add_score_features(p, forwards);
   add_biases(p, forwards);
+  add_masks_of_heads(p, forwards);
   add_heads(scene, forwards);
   add_serving(scene, forwards);
   add_pages(scene, forwards);
@@ -443,7 +471,7 @@ std::vector<Alternative> forward_alternatives(const Scene& scene, Suspects only)
                     [](Problem&) {});
   forwards.averages("empty_row_mean", "where rows without a visible key are the mean of V",
                     Averaged::rows_without_a_key, [](Problem& other) {
-                      other.mask.window_left = other.mask.window_right = -1;
+                      other.mask.remove_window();
                       other.mask.boolean = nullptr;
                     });
   forwards.deviant("halves_unweighted", "where two halves of the keys are averaged, not weighted",

@@ -40,8 +40,24 @@ std::vector<MaskMistake> mask_mistakes(const Problem& problem) {
       add("bottom_right_causal", "with bottom-right causal alignment",
           [](Pattern& m) { m.align = CausalAlign::bottom_right; });
     }
-    add("band_ignored", "without the causal mask or window",
-        [](Pattern& m) { m.window_left = m.window_right = -1; });
+    add("band_ignored", "without the causal mask or window", [](Pattern& m) { m.remove_window(); });
+  }
+  if (mask.offset) {
+    add("negative_end_unbounded", "with a window whose negative ends are taken for unbounded",
+        [](Pattern& m) {
+          const auto end = [](std::int64_t width) {
+            return width < 0 ? Pattern::kUnbounded : width;
+          };
+          m.set_window(end(m.window_left), end(m.window_right));
+        });
+    add("negative_end_at_diagonal", "with a window whose negative ends are taken for 0",
+        [](Pattern& m) {
+          const auto end = [](bool bounded, std::int64_t width) {
+            return bounded ? std::max<std::int64_t>(width, 0) : Pattern::kUnbounded;
+          };
+          m.set_window(end(m.left_bounded(), m.window_left),
+                       end(m.right_bounded(), m.window_right));
+        });
   }
   if (mask.window_right >= 0) {
     add("causal_one_more", "where the causal mask lets every query see one future key",
@@ -84,7 +100,7 @@ std::vector<MaskMistake> mask_mistakes(const Problem& problem) {
   if (mask.boolean || mask.banded()) {
     add("mask_ignored", "without any mask", [](Pattern& m) {
       m.boolean = nullptr;
-      m.window_left = m.window_right = -1;
+      m.remove_window();
     });
   }
   return mistakes;

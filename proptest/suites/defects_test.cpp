@@ -119,7 +119,9 @@ bool on_fixed_problems(fixtures::Defect defect) {
   const bool of_pages = defect >= Defect::page_past_length && defect <= Defect::block_table_ignored;
   const bool of_shared_kv =
       defect >= Defect::shared_kv_at_other_end && defect <= Defect::shared_kv_scores_cut;
-  return of_serving_kernels || of_sinks || of_bias || of_pages || of_shared_kv ||
+  const bool of_masks =
+      defect >= Defect::head_mask_ignored && defect <= Defect::negative_end_at_diagonal;
+  return of_serving_kernels || of_sinks || of_bias || of_masks || of_pages || of_shared_kv ||
          defect == Defect::wide_window_ignored;
 }
 
@@ -339,6 +341,10 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
       {"bias_alibi", Defect::bias_before_scale},
       {"bias_mask", Defect::bias_dropped_on_last_tile},
       {"bias_key_sums", Defect::dbias_with_slope},
+      {"head_mask_repeated", Defect::head_mask_taken_for_packed},
+      {"head_mask_shared", Defect::head_mask_ignored},
+      {"query_lengths", Defect::query_lengths_ignored},
+      {"offset_window", Defect::minus_one_unbounded},
       {"page_order", Defect::block_table_ignored},
       {"unused_slots", Defect::unused_slot_read},
       {"page_size", Defect::page_past_length},

@@ -147,6 +147,12 @@ TEST_CASE("no element of the loosest kernels lies outside a bound where there is
   check_none_outside(shape_of_bias, "with bias: ");
 }
 
+TEST_CASE(
+    "no element of the loosest kernels lies outside a bound where heads and rows see other keys",
+    "[validation]") {
+  check_none_outside(shape_of_masks, "with masks: ");
+}
+
 // A contract is there because the plain one refuses what it allows; all but those whose errors
 // average out below what nearest roundings may do.
 TEST_CASE("the loosest kernels are refused where they declare nothing", "[validation]") {

@@ -201,6 +201,21 @@ inline const Shape& shape_of_bias(std::uint64_t index) {
   return shapes[index % shapes.size()];
 }
 
+// Masks of each axis and of none, query lengths and windows on one side of the aligned key: rows of
+// heads that see other keys, and rows that see none beside such as see many.
+inline const Shape& shape_of_masks(std::uint64_t index) {
+  static const std::vector<Shape> shapes{
+      {"hq=2,sq=8,sk=64,d=64,head_mask=hqk_60_1"},
+      {"b=2,hq=4,hkv=2,sq=9,sk=33,d=16,dv=8,head_mask=bhqk_30_8"},
+      {"b=3,hq=2,sq=12,sk=7,d=8,mask=causal_br,query_lengths=drawn_3"},
+      {"sq=12,sk=20,d=37,mask=window_9_-2"},
+      {"b=2,hq=2,sq=5,sk=20,d=8,mask=lengths_20_9,sinks=drawn_4,head_mask=bk_50_4"},
+      {"hq=2,hkv=1,sq=40,sk=12,d=16,mask=window_tl_-1_7"},
+      {"b=2,hq=2,sq=30,sk=20,d=8,sinks=drawn_2,query_lengths=17_30"},
+      {"hq=2,mask=cu_5x9_3x0_4x6+window_inf_-1,d=8,bias=bqk_drawn_3,query_lengths=4_3_2"}};
+  return shapes[index % shapes.size()];
+}
+
 // One value family in one dtype.
 struct Cell {
   DType dtype;

@@ -88,6 +88,29 @@ constexpr std::array kTemplates{
     Template{"hq=2,bias=bhk_drawn_4", "cu_3x9_5x7+causal_br"},
     Template{"hq=2,sq=3,sk=9,scale=0.3,softcap=2,bias=k_holes_3", "none"},
     Template{"b=2,hq=2,sq=5,sk=9,bias=bhq_drawn_4", "causal_tl"},
+    // Masks of heads: all extents alike, so that no check of shapes tells its axes apart; groups of
+    // heads; masks that all heads or all batch entries share; packed sequences; beside sinks.
+    Template{"b=3,hq=3,sq=3,sk=3,head_mask=bhqk_50_4", "none"},
+    Template{"b=2,hq=4,hkv=2,sq=9,sk=21,head_mask=bhqk_60_5", "causal_br"},
+    Template{"b=2,hq=3,sq=5,sk=9,head_mask=bk_60_4", "lengths_9_4"},
+    Template{"b=2,hq=2,sq=5,sk=9,head_mask=hqk_50_3", "random_70_2"},
+    Template{"hq=2,head_mask=bhk_60_4", "cu_3x9_5x7+causal_br"},
+    Template{"b=2,hq=2,sq=5,sk=3,sinks=drawn_4,head_mask=bhq_50_2", "none"},
+    // Query lengths: of several batch entries, under causal masks of both alignments, beside key
+    // lengths and sinks, of packed sequences.
+    Template{"b=4,hq=2,sq=9,sk=9,query_lengths=drawn_3", "causal_br"},
+    Template{"b=3,hq=4,hkv=2,sq=5,sk=21,query_lengths=drawn_5", "lengths_21_9_4+window_3_1"},
+    Template{"b=3,hq=2,sq=5,sk=7,sinks=drawn_4,query_lengths=drawn_4", "causal_tl"},
+    Template{"hq=2,query_lengths=drawn_2", "cu_3x9_5x7_4x4+causal_br"},
+    // Windows with both ends on one side of the aligned key, next to it and far from it, with one
+    // end, and with ends that pass each other.
+    Template{"b=2,hq=2,sq=9,sk=9", "window_tl_inf_-1"},
+    Template{"b=2,hq=2,sq=5,sk=21", "window_-1_inf"},
+    Template{"hq=2,sq=9,sk=21", "window_tl_-1_4"},
+    Template{"hq=2,sq=9,sk=21", "window_7_-2"},
+    Template{"hq=2,sq=3,sk=257", "window_200_-100"},
+    Template{"sq=5,sk=9", "window_7_-8"},
+    Template{"hq=2", "cu_3x9_5x7+window_-1_3"},
     // Pages: filled to the last slot, of lengths 0 and 1, hidden by a window, of packed sequences;
     // as many as batch entries, heads and keys; of numbers past 16 bits; none free.
     Template{"b=3,hq=2,sq=1,sk=64,paged_kv=16_4", "lengths_32_16_64"},

@@ -89,6 +89,22 @@ std::string draw_band(Rng& rng, const Problem& problem) {
   return (kind == 3 ? "window_" : "window_tl_") + left + "_" + right;
 }
 
+// A window with both ends anywhere, one of them on the other side of the aligned key, from a stream
+// of its own: for half of the windows of kernels that take them.
+void move_window(const attest_description& description, std::uint64_t seed, Problem& problem) {
+  Pattern& mask = problem.mask;
+  constexpr std::uint32_t kNeeded = ATTEST_OFFSET_WINDOW | ATTEST_EMPTY_ROWS;
+  if ((description.features & kNeeded) != kNeeded || !mask.banded()) return;
+  Rng rng(seed, ATTEST_OFFSET_WINDOW);
+  if (!chance(rng, 40)) return;
+  const std::int64_t most = std::max<std::int64_t>(problem.seqlen_k, 1),
+                     near = chance(rng, 60) ? -1 : -rng.between(1, most), other = -near;
+  const bool unbounded = chance(rng, 30);
+  const std::int64_t far = unbounded ? Pattern::kUnbounded : other + rng.between(-1, most);
+  const bool left = chance(rng, 50);
+  mask.set_window(left ? near : far, left ? far : near);
+}
+
 void draw_mask(const attest_description& description, Rng& rng, Sizes sizes, Problem& problem) {
   std::string text;
   const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : "+") + part; };
@@ -199,6 +215,12 @@ void draw_digits(Rng& rng, Problem& p) {
   for (const ScoreDraw& feature : score_draws()) feature.add_digits(p, factor, value_seed);
 }
 
+// Takes away a mask of heads that hides every key of a row, of a kernel that has no such rows.
+void without_empty_rows(const attest_description& description, Problem& p) {
+  if (p.head_mask.kind == HeadMask::Kind::none) return;
+  if ((description.features & ATTEST_EMPTY_ROWS) == 0) p.head_mask = HeadMask{};
+}
+
 // From a stream of its own: of a kernel that takes no number of splits all else is drawn as before.
 void draw_splits(const attest_description& description, std::uint64_t seed, Problem& p) {
   if ((description.features & ATTEST_SPLIT_INVARIANT) == 0) return;
@@ -244,6 +266,9 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
   fit_sizes(description, p);
   const Problem unmasked = p;
   draw_mask(description, rng, sizes, p);
+  move_window(description, seed, p);
+  fit_window(description, p);
+  without_empty_rows(description, p);
   // Packed sequences have extents of their own.
   const bool equal = extents != Extents::any && extents != Extents::part_tile;
   if (equal && p.mask.packed()) {

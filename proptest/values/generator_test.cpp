@@ -45,7 +45,7 @@ TEST_CASE("a seed means the same cases and values with every compiler", "[genera
       add(tensor->doubles(), static_cast<std::size_t>(tensor->view().size()) * sizeof(double));
     }
   }
-  CHECK(digest == 0xdae578668bd34852u);
+  CHECK(digest == 0x24c80a7dba9b8da3u);
 }
 
 TEST_CASE("huge strides are not for tensors on a device, whose gaps travel with them",

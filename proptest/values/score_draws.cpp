@@ -84,6 +84,51 @@ void simplify_bias(Problem& p) {
   }
 }
 
+// The axes that it depends on, and how much it shows.
+void set_head_mask(Problem& p, Rng& rng) {
+  constexpr std::array<const char*, 10> kAxes{"bhqk", "hqk", "bhk", "bqk", "bhq",
+                                              "bk",   "hk",  "bhq", "qk",  "bhqk"};
+  constexpr std::array<std::int64_t, 4> kPercents{30, 60, 80, 95};
+  const std::string axes = pick(rng, kAxes);
+  const std::int64_t percent = pick(rng, kPercents);
+  p.head_mask = HeadMask::parse(axes + "_" + std::to_string(percent) + "_" +
+                                std::to_string(rng.between(1, kSeeds)));
+}
+
+void draw_head_mask(Problem& p, Rng& rng) {
+  if (chance(rng, 20)) set_head_mask(p, rng);
+}
+
+bool change_head_mask(Problem& p, Rng& rng) {
+  if (p.head_mask.kind == HeadMask::Kind::none) {
+    set_head_mask(p, rng);
+  } else {
+    p.head_mask.seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
+  }
+  return true;
+}
+
+// One mask for all heads and batch entries.
+void simplify_head_mask(Problem& p) {
+  if (p.head_mask.axes[0]) {
+    p.head_mask.axes[0] = false;
+  } else if (p.head_mask.axes[1]) {
+    p.head_mask.axes[1] = false;
+  }
+}
+
+void draw_query_lengths(Problem& p, Rng& rng) {
+  if (!chance(rng, 15)) return;
+  p.query_lengths.kind = QueryLengths::Kind::drawn;
+  p.query_lengths.seed = static_cast<std::uint64_t>(rng.between(1, kSeeds));
+}
+
+bool change_query_lengths(Problem& p, Rng& rng) {
+  p.query_lengths.kind = QueryLengths::Kind::drawn;
+  p.query_lengths.seed += static_cast<std::uint64_t>(rng.between(1, kSeeds));
+  return true;
+}
+
 void draw_pages(Problem& p, Rng& rng) {
   constexpr std::array<std::int64_t, 9> kPageSizes{1, 3, 5, 7, 8, 16, 32, 64, 256};
   const bool paged = chance(rng, 15);
@@ -157,6 +202,28 @@ constexpr std::array kDraws{
                   },
               .change = change_bias,
               .simplify = simplify_bias},
+    ScoreDraw{.claim = ATTEST_HEAD_MASK,
+              .field = "mask of heads",
+              .draw = draw_head_mask,
+              .apart = true,
+              .add_digits =
+                  [](Problem& p, double, std::uint64_t seed) {
+                    if (p.head_mask.kind != HeadMask::Kind::none) p.head_mask.seed = seed;
+                  },
+              .change = change_head_mask,
+              .simplify = simplify_head_mask},
+    ScoreDraw{.claim = ATTEST_QUERY_LENGTHS,
+              .field = "query lengths",
+              .draw = draw_query_lengths,
+              .apart = true,
+              .add_digits =
+                  [](Problem& p, double, std::uint64_t seed) {
+                    if (p.query_lengths.kind != QueryLengths::Kind::none) {
+                      p.query_lengths.seed = seed;
+                    }
+                  },
+              .change = change_query_lengths,
+              .simplify = [](Problem& /*p*/) {}},
     ScoreDraw{.claim = ATTEST_PAGED_KV,
               .field = "block table",
               .draw = draw_pages,

@@ -2,6 +2,8 @@
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -66,12 +68,15 @@ class Steps {
     }
   }
 
-  // Fewer keys have shorter lengths.
+  // Fewer keys and queries have shorter lengths.
   void shrink_size(std::int64_t Problem::*size, std::int64_t least) {
     shrink_number(from_.problem.*size, least, [size](Case& c, std::int64_t smaller) {
       c.problem.*size = smaller;
       for (std::int32_t& length : c.problem.mask.key_lengths) {
         length = static_cast<std::int32_t>(std::min<std::int64_t>(length, c.problem.seqlen_k));
+      }
+      for (std::int32_t& length : c.problem.query_lengths.given) {
+        length = static_cast<std::int32_t>(std::min<std::int64_t>(length, c.problem.seqlen_q));
       }
     });
   }
@@ -100,8 +105,9 @@ void set_size(Problem& problem, Size size, std::int64_t value) {
   const std::int64_t group = problem.group_size();
   problem.*size = value;
   problem.num_heads_q = problem.num_heads_kv * group;
-  auto& lengths = problem.mask.key_lengths;
-  lengths.resize(std::min(lengths.size(), static_cast<std::size_t>(problem.batch)));
+  for (auto* const lengths : {&problem.mask.key_lengths, &problem.query_lengths.given}) {
+    lengths->resize(std::min(lengths->size(), static_cast<std::size_t>(problem.batch)));
+  }
 }
 
 // Where two extents are equal, what fails may need that.
@@ -130,7 +136,7 @@ void plainer_mask(const Case& failing, Steps& steps) {
   const Pattern& mask = failing.problem.mask;
   steps.add([](Case& c) { c.problem.mask.boolean = nullptr; });
   steps.add([](Case& c) { c.problem.mask.key_lengths.clear(); });
-  steps.add([](Case& c) { c.problem.mask.window_left = c.problem.mask.window_right = -1; });
+  steps.add([](Case& c) { c.problem.mask.remove_window(); });
   if (mask.packed()) {
     steps.add([](Case& c) {
       c.problem.mask.cu_seqlens_q.clear();
@@ -138,11 +144,7 @@ void plainer_mask(const Case& failing, Steps& steps) {
       c.problem.layout = Layout::bshd;
     });
   } else if (failing.problem.batch > 1) {
-    steps.add([](Case& c) {
-      c.problem.batch = 1;
-      auto& lengths = c.problem.mask.key_lengths;
-      lengths.resize(std::min<std::size_t>(lengths.size(), 1));
-    });
+    steps.add([](Case& c) { set_size(c.problem, &Problem::batch, 1); });
   }
 }
 
@@ -167,8 +169,28 @@ void plainer_pattern(const Case& failing, Steps& steps) {
   }
 }
 
+// Each width of a window with both ends anywhere alone: nearer to 0, or without an end.
+void nearer_ends(const Case& failing, Steps& steps) {
+  const Pattern& mask = failing.problem.mask;
+  const std::int64_t left = mask.window_left, right = mask.window_right;
+  const auto nearer = [&](std::int64_t width, const auto& set) {
+    if (width == Pattern::kUnbounded) return;
+    for (const std::int64_t other : {Pattern::kUnbounded, std::int64_t{0}, width < 0 ? -1L : 1L,
+                                     width / 2, width - (width < 0 ? -1 : 1)}) {
+      if (other == Pattern::kUnbounded || std::abs(other) < std::abs(width)) set(other);
+    }
+  };
+  nearer(left, [&](std::int64_t other) {
+    steps.add([=](Case& c) { c.problem.mask.set_window(other, right); });
+  });
+  nearer(right, [&](std::int64_t other) {
+    steps.add([=](Case& c) { c.problem.mask.set_window(left, other); });
+  });
+}
+
 // Each width of a window alone: smaller, or without an end.
 void narrower_window(const Case& failing, Steps& steps) {
+  if (failing.problem.mask.offset) return nearer_ends(failing, steps);
   for (const auto side : {&Pattern::window_left, &Pattern::window_right}) {
     const std::int64_t width = failing.problem.mask.*side;
     if (width < 0) continue;
@@ -199,20 +221,27 @@ void smaller_pages(const Case& failing, Steps& steps) {
   }
 }
 
-// One batch entry less, or fewer keys of one.
-void shorter_key_lengths(const Case& failing, Steps& steps) {
-  const std::vector<std::int32_t>& lengths = failing.problem.mask.key_lengths;
-  for (std::size_t b = 0; b < lengths.size(); ++b) {
-    if (lengths.size() > 1) {
-      steps.add([&](Case& c) {
-        --c.problem.batch;
-        erase_at(c.problem.mask.key_lengths, b);
-      });
+// One batch entry less, or fewer keys or queries of one.
+void shorter_lengths(const Case& failing, Steps& steps) {
+  using Lengths = std::vector<std::int32_t>;
+  const auto shorten = [&](const Lengths& lengths, Lengths& (*of)(Problem&)) {
+    for (std::size_t b = 0; b < lengths.size(); ++b) {
+      if (lengths.size() > 1 && !failing.problem.mask.packed()) {
+        steps.add([&](Case& c) {
+          --c.problem.batch;
+          for (Lengths* const one : {&c.problem.mask.key_lengths, &c.problem.query_lengths.given}) {
+            if (!one->empty()) erase_at(*one, b);
+          }
+        });
+      }
+      steps.shrink_number(lengths[b], 0,
+                          [&](Case& c, std::int32_t smaller) { of(c.problem)[b] = smaller; });
     }
-    steps.shrink_number(lengths[b], 0, [&](Case& c, std::int32_t smaller) {
-      c.problem.mask.key_lengths[b] = smaller;
-    });
-  }
+  };
+  shorten(failing.problem.mask.key_lengths,
+          [](Problem& p) -> Lengths& { return p.mask.key_lengths; });
+  shorten(failing.problem.query_lengths.given,
+          [](Problem& p) -> Lengths& { return p.query_lengths.given; });
 }
 
 // Packed sequences as lengths, which sizes and lists follow from.
@@ -314,7 +343,7 @@ std::vector<Case> shrink_candidates(const Case& failing) {
   }
   smaller_alike(failing, steps);
   shorter_sequences(failing, steps);
-  shorter_key_lengths(failing, steps);
+  shorter_lengths(failing, steps);
   narrower_window(failing, steps);
   smaller_pages(failing, steps);
   plainer_numbers(failing, steps);

@@ -107,6 +107,31 @@ void give_sinks(Problem& problem, const float* sinks) {
   problem.validate();
 }
 
+void give_head_mask(Problem& problem, const std::uint8_t* visible, const std::int64_t* extents) {
+  if (problem.head_mask.kind != HeadMask::Kind::none) {
+    throw InvalidProblem("head_mask: '" + problem.head_mask.to_string() +
+                         "' in the problem and a given one together; give one of them");
+  }
+  HeadMask& mask = problem.head_mask;
+  mask.kind = HeadMask::Kind::given;
+  mask.axes = {true, true, true, true};
+  const Axes whole = problem.head_mask_axes();
+  GivenHeadMask given;
+  for (std::size_t axis = 0; axis < whole.size(); ++axis) {
+    mask.axes[axis] = extents[axis] != 1;
+    given.extents[axis] = extents[axis];
+    if (extents[axis] == whole[axis].extent || extents[axis] == 1) continue;
+    throw InvalidProblem("head_mask: " + std::string(whole[axis].name) + " is " +
+                         std::to_string(extents[axis]) + "; it must be " +
+                         std::to_string(whole[axis].extent) + " or 1");
+  }
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : given.extents) elements *= extent;
+  for (std::int64_t at = 0; at < elements; ++at) given.visible.push_back(visible[at] != 0 ? 1 : 0);
+  mask.given = std::make_shared<const GivenHeadMask>(std::move(given));
+  problem.validate();
+}
+
 void give_bias(Problem& problem, const attest_tensor& tensor) {
   if (problem.bias.kind != Bias::Kind::none) {
     throw InvalidProblem("bias: '" + problem.bias.to_string() +
@@ -167,6 +192,9 @@ AttentionCall read_call(const attest_attention& given, proptest::Work work) {
   }
   if (given.boolean_mask != nullptr) problem.mask.boolean = given_mask(problem, given.boolean_mask);
   if (given.sinks != nullptr) give_sinks(problem, given.sinks);
+  if (given.head_mask != nullptr) {
+    give_head_mask(problem, given.head_mask, given.head_mask_extents);
+  }
   if (given.bias != nullptr) give_bias(problem, *given.bias);
   proptest::require_affordable(call.description, problem, work);
   proptest::InputValues& values = call.values;

@@ -53,7 +53,11 @@ typedef struct attest_attention {
   const attest_tensor *bias; /* (batch, num_heads_q, seqlen_q, seqlen_k), each extent or 1 where it
                               * is the same along that axis, of the type of Q or f32; or NULL: in
                               * place of the problem's, which has none */
-  attest_results got;        /* by the kernel in question; LSE in f32 or f64 */
+  const uint8_t *head_mask; /* of these extents, last axis fastest, or NULL: not 0 = visible, beside
+                             * the problem's mask and in place of its mask of heads */
+  int64_t head_mask_extents[4]; /* (batch, num_heads_q, seqlen_q, seqlen_k), each or 1 where it is
+                                 * the same along that axis */
+  attest_results got;           /* by the kernel in question; LSE in f32 or f64 */
 } attest_attention;
 
 /* Judges got.O, and got.LSE where it is given; with dO the gradients dQ, dK, dV too, and dSinks

@@ -1,5 +1,7 @@
 #include "python/api/attest_api.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -161,6 +163,39 @@ TEST_CASE("a boolean mask is a part of the problem", "[python]") {
   visible[44] = 0;
   CHECK(attest_judge(&call) == ATTEST_REFUSED);
   CHECK_THAT(text(), Catch::Contains("mask=given"));
+}
+
+TEST_CASE("masks of heads are given by values", "[python]") {
+  const std::string plain = "b=2,hq=4,hkv=2,sq=5,sk=9,d=8,mask=causal_br";
+  Example example(plain + ",head_mask=bhqk_60_1", Direction::backward);
+  attest_attention& call = example.call();
+  CHECK(attest_judge(&call) == ATTEST_PASSED);
+  std::vector<std::uint8_t> visible;
+  for (int b = 0; b < 2; ++b) {
+    for (int h = 0; h < 4; ++h) {
+      for (int i = 0; i < 5; ++i) {
+        for (int j = 0; j < 9; ++j) {
+          visible.push_back(example.problem.head_mask(b, h, i, j) ? 1 : 0);
+        }
+      }
+    }
+  }
+  call.problem = plain.c_str();
+  call.head_mask = visible.data();
+  constexpr std::array<std::int64_t, 4> kExtents{2, 4, 5, 9};
+  std::copy(kExtents.begin(), kExtents.end(), call.head_mask_extents);
+  CHECK(attest_judge(&call) == ATTEST_PASSED);
+  // One pair more or less: the judge remembers the truth of the call before, of the same spelling.
+  visible[44] ^= 1;
+  CHECK(attest_judge(&call) == ATTEST_REFUSED);
+  CHECK_THAT(text(), Catch::Contains("head_mask=bhqk_given"));
+  visible[44] ^= 1;
+  CHECK(attest_judge(&call) == ATTEST_PASSED);
+  call.head_mask_extents[1] = 3;
+  CHECK(attest_judge(&call) == ATTEST_BAD_INPUT);
+  CHECK_THAT(text(), Catch::Contains("head_mask: num_heads_q is 3; it must be 4 or 1"));
+  refused_as_bad([&](auto& c) { c.head_mask = visible.data(); },
+                 "in the problem and a given one together", "hq=2,sq=5,d=8,head_mask=hk_60_1");
 }
 
 TEST_CASE("sinks are given by values", "[python]") {

@@ -102,13 +102,30 @@ bool same_for_every_key(const TensorView& view) {
   return holds(view, [&](auto b, auto h, auto d) { return view(b, 0, h, d); });
 }
 
+// Counts the visible pairs of all heads.
+std::int64_t seen_pairs(const Problem& p) {
+  if (p.head_mask.kind == HeadMask::Kind::none) return p.visible_pairs() * p.num_heads_q;
+  std::int64_t pairs = 0;
+  for (const Sequence& sequence : p.sequences()) {
+    for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
+      for (std::int64_t i = 0; i < sequence.queries(); ++i) {
+        for (std::int64_t j = 0; j < sequence.visible_keys; ++j) {
+          if (p.mask.visible(sequence, i, j) && p.head_mask(sequence.number, h, i, j)) ++pairs;
+        }
+      }
+    }
+  }
+  return pairs;
+}
+
 // Says why forward's result would be the same whatever Q and K hold; "" where it would not.
 // Decoys that equal the exact result do not tell: a problem of one key has them, too.
 std::string scores_without_effect(const AttentionCall& call) {
   const Problem& p = call.problem;
   std::int64_t queries = 0;
-  for (const Sequence& sequence : p.sequences()) queries += sequence.q_length;
-  const bool choice = p.visible_pairs() > queries;  // some query sees more keys than one
+  for (const Sequence& sequence : p.sequences()) queries += sequence.queries();
+  // Some query sees more keys than one.
+  const bool choice = seen_pairs(p) > queries * p.num_heads_q;
   if (!choice || call.direction != Direction::forward) return "";
   const bool equal = p.scale() == 0 ||
                      holds(call.values.Q.view(), [](auto, auto, auto) { return 0.0; }) ||
@@ -161,7 +178,7 @@ Judgement judge(const AttentionCall& call, const KernelRun& run) {
   const Comparison& worst = worst_of(compared);
   if (worst.verdict == Verdict::vacuous) return nothing_proved(call, worst.reason);
   if (worst.verdict != Verdict::passed) return refused(call, truth, run, worst);
-  if (call.problem.visible_pairs() == 0) return nothing_proved(call, "no query sees a key");
+  if (seen_pairs(call.problem) == 0) return nothing_proved(call, "no query sees a key");
   if (const std::string why = scores_without_effect(call); !why.empty()) {
     return nothing_proved(call, why);
   }

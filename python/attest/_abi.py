@@ -20,17 +20,26 @@ FEATURES = {  # that a convention has a way to ask for
     "packed_sequences": 1 << 4, "boolean_mask": 1 << 5, "gqa": 1 << 6, "head_dim_v": 1 << 7,
     "softcap": 1 << 8, "alibi": 1 << 9, "any_scale": 1 << 10, "any_strides": 1 << 11,
     "lse": 1 << 12, "cross_lengths": 1 << 14, "empty_rows": 1 << 15, "sinks": 1 << 21, "paged_kv": 1 << 22,
-    "bias": 1 << 23, "shared_kv": 1 << 27, "batch_invariant": 1 << 28, "split_invariant": 1 << 29,
+    "bias": 1 << 23, "head_mask": 1 << 24, "query_lengths": 1 << 25, "offset_window": 1 << 26, "shared_kv": 1 << 27, "batch_invariant": 1 << 28, "split_invariant": 1 << 29,
     "nonfinite": 1 << 30}
 ONLY = {"top_left": 2, "bottom_right": 4, "one_scale": 8}  # of attest_limits
 
 _NUMPY = {dtype.dlpack: dtype.numpy for dtype in DTYPES.values()}
 
 
+class HeadMask(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("visible", c_void_p), ("strides", c_int64 * 4)]
+
+
+class WindowEnds(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("left_unbounded", c_int32), ("right_unbounded", c_int32)]
+
+
 class Mask(ctypes.Structure):
     _fields_ = [("window_left", c_int64), ("window_right", c_int64), ("align", c_int),
                 ("key_lengths", c_void_p), ("cu_seqlens_q", c_void_p), ("cu_seqlens_k", c_void_p),
-                ("boolean", c_void_p), ("sparse", c_void_p * 3), ("reserved", c_void_p * 5)]
+                ("boolean", c_void_p), ("sparse", c_void_p * 3), ("per_head", POINTER(HeadMask)),
+                ("query_lengths", c_void_p), ("window_ends", POINTER(WindowEnds)), ("reserved", c_void_p * 2)]
 
 
 class PagedKv(ctypes.Structure):
@@ -115,6 +124,15 @@ class _Memory:
 def memory(address: int, shape: Tuple[int, ...], kind: str) -> np.ndarray:
     """Views packed memory."""
     return np.asarray(_Memory(address, shape, kind))
+
+
+def head_mask(mask: HeadMask, shape: Tuple[int, ...]) -> np.ndarray:
+    """Views a mask of heads of this shape, with extent 1 along the axes of stride 0."""
+    strides = tuple(mask.strides)
+    extents = tuple(extent if stride else min(extent, 1) for extent, stride in zip(shape, strides))
+    if 0 in extents:
+        return np.empty(extents, "|b1")
+    return np.asarray(_Memory(mask.visible, extents, "|b1", strides))
 
 
 def broadcast(tensor: Tensor) -> Tuple[np.ndarray, str]:

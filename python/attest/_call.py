@@ -9,7 +9,7 @@ import numpy as np
 
 from attest import _library
 from attest._arrays import floats_of
-from attest._features import (Features, Numerics, Sizes, bias_of, boolean_mask, contract_text, problem_text,
+from attest._features import (Features, Numerics, Sizes, bias_of, contract_text, mask_of, problem_text,
                               require_known, sinks_of)
 from attest._pages import gathered
 
@@ -63,7 +63,7 @@ class Call:
         self._shapes = {"out": (*Q.shape[:3], V.shape[3]), "lse": (Q.shape[0], Q.shape[2], Q.shape[1]),
                         "dq": Q.shape, "dk": K.shape, "dv": V.shape, "dsinks": (Q.shape[2],)}
         self._inputs = {name: _library.Tensor.of(*array) for name, array in zip("QKV", arrays)}
-        self._mask = boolean_mask(features, sizes)
+        self._mask = mask_of(features, sizes)
         self._sinks = sinks_of(features, sizes.heads_q)
         self._bias = bias_of(features, sizes)
         if self._bias is not None:
@@ -89,12 +89,20 @@ class Call:
         struct = _library.Attention(
             struct_size=ctypes.sizeof(_library.Attention), problem=self.problem.encode(),
             contract=self._contract.encode(),
-            boolean_mask=None if self._mask is None else self._mask.ctypes.data,
+            **self._masks(),
             sinks=None if self._sinks is None else self._sinks.ctypes.data,
             got=_library.results(**results),
             **{name: ctypes.pointer(one) for name, one in inputs.items()})
         struct.keeps = (self, inputs, results)  # ctypes keeps addresses alone
         return struct
+
+    def _masks(self) -> dict[str, Any]:
+        """Returns the fields of the struct that hold a mask."""
+        if self._mask is None:
+            return {}
+        if self._mask.ndim == 2:
+            return {"boolean_mask": self._mask.ctypes.data}
+        return {"head_mask": self._mask.ctypes.data, "head_mask_extents": self._mask.shape}
 
     def to_write(self, gradients: bool) -> tuple[_library.Results, Results]:
         """Returns results for the library to write to, and the same arrays in the caller's layout."""

@@ -24,8 +24,12 @@ _STATED = frozenset(("batch_invariant", "split_invariant", "nonfinite", "shared_
 """Held to where they are given: a call does not show that something never changes a bit."""
 _ASKED: Dict[str, Callable[[_Sizes], Dict[str, Any]]] = {
     "causal": lambda _: {"window": (-1, 0)},
-    "window": lambda _: {"window": (2, 1)},
+    "window": lambda _: {"window": (2, 1), "offset_window": (2, 1)},
     "boolean_mask": lambda of: {"mask": np.tri(of.rows, of.keys, dtype=bool)},
+    "head_mask": lambda of: {"head_mask": np.arange(of.batch * of.heads * of.rows * of.keys).reshape(
+        of.batch, of.heads, of.rows, of.keys) % of.keys % 3 != 1},
+    "query_lengths": lambda of: {"query_lengths": np.array([of.rows // 2, of.rows][-of.batch:], np.int32)},
+    "offset_window": lambda _: {"window": (-1, -1), "offset_window": (2, -1)},
     "key_lengths": lambda of: {"key_lengths": np.array([of.keys // 2, of.keys][-of.batch:], np.int32)},
     "softcap": lambda _: {"softcap": 2.0},
     "alibi": lambda of: {"alibi_slopes": np.full(of.heads, 0.5, np.float32)},
@@ -126,8 +130,8 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
 
 
 def _candidates(function: Function) -> Iterable[str]:
-    of_keywords = {keyword.claims for keyword in function.keywords.values()}
-    needs_keyword = {keyword.claims for keyword in function.convention.keywords.values()}
+    of_keywords = {word for keyword in function.keywords.values() for word in keyword.all_claims}
+    needs_keyword = {word for keyword in function.convention.keywords.values() for word in keyword.all_claims}
     return (of_keywords | (set(_SHAPES) - needs_keyword)) - _STATED
 
 
@@ -135,7 +139,7 @@ def _require_keywords(function: Function, claimed: Iterable[str]) -> None:
     """Raises ValueError for a claim that could not be asked for."""
     for word in sorted(claimed):
         claims = {word, "window"} if word == "causal" else {word}
-        of_word = {name for name, keyword in function.convention.keywords.items() if keyword.claims in claims}
+        of_word = {name for name, keyword in function.convention.keywords.items() if claims & set(keyword.all_claims)}
         if of_word and word not in _SHAPES and not of_word & function.keywords.keys():
             raise ValueError(f"claims: {word!r} is asked for by {' or '.join(sorted(of_word))}, which "
                              f"{function.name} does not take; add it, or give a convention that has another name")

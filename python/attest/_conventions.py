@@ -11,6 +11,9 @@ import numpy as np
 from attest._layouts import ARRAYS
 
 
+Ends = Tuple[Optional[int], Optional[int]]
+
+
 @dataclasses.dataclass(frozen=True)
 class Asked:
     """Holds what a call asks for beside its arrays; a convention turns it into keywords."""
@@ -22,11 +25,18 @@ class Asked:
     """Heads of q share heads of k and v."""
     window: Tuple[int, int] = (-1, -1)
     """(left, right) of the aligned key, -1 without limit; causal alone is (-1, 0), but (-1, -1) for a
-    keyword that claims windows where another claims causal masks."""
+    keyword that claims windows where another claims causal masks, or a window as `offset_window` is given."""
+    offset_window: Optional[Ends] = None
+    """The same with None for no limit, so that widths may be negative; None without a window, and for a causal mask
+    where another keyword claims these."""
     align: str = "bottom_right"
     """Alignment of the window and of ALiBi, "top_left" or "bottom_right"."""
     mask: Optional[np.ndarray] = None
     """(seqlen_q, seqlen_k) booleans, True = visible."""
+    head_mask: Optional[np.ndarray] = None
+    """(batch, heads_q, seqlen_q, seqlen_k) booleans, 1 along the axes where it is the same."""
+    query_lengths: Optional[np.ndarray] = None
+    """(batch) integers: rows past them see no key, and bottom-right alignment counts them."""
     key_lengths: Optional[np.ndarray] = None
     """(batch) integers."""
     softcap: float = 0.0
@@ -63,13 +73,24 @@ class Asked:
 
     @property
     def visible(self) -> Optional[np.ndarray]:
-        """(seqlen_q, seqlen_k) booleans of mask and window together; None without a mask."""
-        return None if self.mask is None else self.mask & self._in_window
+        """Booleans of both masks and the window together; None without a mask.
+
+        (seqlen_q, seqlen_k), or (batch, heads_q, seqlen_q, seqlen_k) with a mask of heads, 1 where it is the same.
+        """
+        masks = self.masks
+        return None if masks is None else masks & self._in_window
+
+    @property
+    def masks(self) -> Optional[np.ndarray]:
+        """The same without the window."""
+        if self.head_mask is None or self.mask is None:
+            return self.mask if self.head_mask is None else self.head_mask
+        return self.mask & self.head_mask
 
     @property
     def additive(self) -> Optional[np.ndarray]:
         """The bias with -inf where the window hides a key; None without a bias."""
-        if self.bias is None or self.window == (-1, -1):
+        if self.bias is None or (self.window == (-1, -1) and self.offset_window is None):
             return self.bias
         hidden = np.uint16(0xff80) if self.bias_dtype == "bf16" else self.bias.dtype.type(-np.inf)
         return np.where(self._in_window, self.bias, hidden)
@@ -77,19 +98,27 @@ class Asked:
     @property
     def _in_window(self) -> np.ndarray:
         shift = self.seqlen_k - self.seqlen_q if self.align == "bottom_right" else 0
-        left, right = self.window
+        left, right = (None if width < 0 else width for width in self.window)
+        if self.offset_window is not None:
+            left, right = self.offset_window
         beyond = np.arange(self.seqlen_k) - np.arange(self.seqlen_q)[:, None] - shift
-        return ((beyond >= -left) | (left < 0)) & ((beyond <= right) | (right < 0))
+        return (left is None or beyond >= -left) & (right is None or beyond <= right) & np.ones_like(beyond, bool)
 
 
 class Keyword(NamedTuple):
     """Says what a function that takes the keyword can be asked, and what it is then given.
 
-    Arrays that `value` returns arrive as the function's own kind of array.
+    Arrays that `value` returns arrive as the function's own kind of array. `also` lists further claims that the
+    same keyword tells.
     """
 
     claims: str
     value: Callable[[Asked], Any]
+    also: Tuple[str, ...] = ()
+
+    @property
+    def all_claims(self) -> Tuple[str, ...]:
+        return (self.claims, *self.also)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,6 +152,9 @@ _PLAIN: Dict[str, Keyword] = {
     "causal": Keyword("causal", lambda asked: asked.causal),
     "scale": Keyword("any_scale", lambda asked: asked.scale),
     "window": Keyword("window", lambda asked: asked.window),
+    "offset_window": Keyword("offset_window", lambda asked: asked.offset_window, ("window",)),
+    "head_mask": Keyword("head_mask", lambda asked: asked.head_mask),
+    "query_lengths": Keyword("query_lengths", lambda asked: asked.query_lengths),
     "mask": Keyword("boolean_mask", lambda asked: asked.mask),
     "key_lengths": Keyword("key_lengths", lambda asked: asked.lengths),
     "block_table": Keyword("paged_kv", lambda asked: asked.block_table),
@@ -133,7 +165,8 @@ _PLAIN: Dict[str, Keyword] = {
     "attn_bias": Keyword("bias", lambda asked: asked.bias),
     "num_splits": Keyword("split_invariant", lambda asked: asked.num_splits),
 }
-_NAMED = frozenset(("sinks", "bias", "attn_bias", "block_table", "num_splits"))
+_NAMED = frozenset(("sinks", "bias", "attn_bias", "block_table", "num_splits", "offset_window", "head_mask",
+                    "query_lengths"))
 
 _FLASH: Dict[str, Keyword] = {
     "causal": Keyword("causal", lambda asked: asked.causal),
@@ -151,12 +184,18 @@ _PAGES: Dict[str, Keyword] = {
     "page_table": Keyword("paged_kv", lambda asked: asked.block_table),  # FlashAttention-3
 }
 
+
+
+def _with_four_axes(mask: Optional[np.ndarray]) -> Optional[np.ndarray]:
+    return None if mask is None else mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
+
+
 CONVENTIONS: Dict[str, Convention] = {
     "plain": Convention(None, "bshd", "bottom_right", _PLAIN, _NAMED),
     "numpy": Convention("numpy", "bshd", "bottom_right", _PLAIN, _NAMED),
     "sdpa": Convention("torch", "bhsd", "top_left", {
-        "is_causal": Keyword("causal", lambda asked: asked.causal and asked.mask is None),
-        "attn_mask": Keyword("boolean_mask", lambda asked: asked.visible),
+        "is_causal": Keyword("causal", lambda asked: asked.causal and asked.masks is None),
+        "attn_mask": Keyword("boolean_mask", lambda asked: asked.visible, ("head_mask",)),
         "scale": Keyword("any_scale", lambda asked: asked.scale),
         "enable_gqa": Keyword("gqa", lambda asked: asked.grouped),
     }),
@@ -173,8 +212,9 @@ CONVENTIONS: Dict[str, Convention] = {
         "cu_seqlens_k": Keyword("packed_sequences", lambda asked: asked.cu_seqlens_k),
         "max_seqlen_q": Keyword("packed_sequences", lambda asked: asked.seqlen_q),
         "max_seqlen_k": Keyword("packed_sequences", lambda asked: asked.seqlen_k),
+        "seqused_q": Keyword("query_lengths", lambda asked: asked.query_lengths),  # FlashAttention-3
         **_FLASH, **_PAGES,
-    }, _EXTRAS | _PAGES.keys()),
+    }, _EXTRAS | _PAGES.keys() | {"seqused_q"}),
     "flash_attn_with_kvcache": Convention("torch", "bshd", "bottom_right", {
         "cache_seqlens": Keyword("key_lengths", lambda asked: asked.lengths),
         **_FLASH, **_PAGES,
@@ -182,12 +222,12 @@ CONVENTIONS: Dict[str, Convention] = {
     "jax": Convention("jax", "bshd", "top_left", {
         "is_causal": Keyword("causal", lambda asked: asked.causal),
         "scale": Keyword("any_scale", lambda asked: asked.scale),
-        "mask": Keyword("boolean_mask",
-                        lambda asked: None if asked.mask is None else asked.mask[None, None]),
+        "mask": Keyword("boolean_mask", lambda asked: _with_four_axes(asked.masks), ("head_mask",)),
         "local_window_size": Keyword("window", lambda asked: tuple(
             width if width >= 0 else asked.seqlen_q + asked.seqlen_k for width in asked.window)),
         "key_value_seq_lengths": Keyword("key_lengths", lambda asked: asked.key_lengths),
-    }),
+        "query_seq_lengths": Keyword("query_lengths", lambda asked: asked.query_lengths),
+    }, frozenset(("query_seq_lengths",))),
 }
 """The conventions that `like=` knows by name; `like=` also takes a Convention of one's own."""
 

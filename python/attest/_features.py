@@ -32,15 +32,20 @@ class Features(TypedDict, total=False):
     seqlen_q), or True where both are the same."""
     window: Optional[Sequence[Optional[int]]]
     """(left, right): keys further from the aligned one are hidden; -1 or None is without limit."""
+    offset_window: Optional[Sequence[Optional[int]]]
+    """The same of any integers, so that (3, -1) leaves the three keys before the aligned one; None alone is without
+    limit."""
     align: Optional[str]
     """Alignment of a window or ALiBi, "top_left" or "bottom_right"; needed where they differ without
     `causal`."""
     mask: Any
-    """(seqlen_q, seqlen_k) booleans, True = visible, or (batch, heads_q, seqlen_q, seqlen_k), each 1
-    where it is the same for all; or the spelling of a mask (docs/how-to/masks.md), like
-    "block_64x64_25_1"."""
+    """(batch, heads_q, seqlen_q, seqlen_k) booleans, True = visible, each axis that or 1 where it is the same along
+    it; leading axes may be left out. Or the spelling of a mask (docs/how-to/masks.md), like "block_64x64_25_1"."""
     key_lengths: Optional[Sequence[int]]
     """(batch): only so many keys exist. Bottom-right alignment counts them in place of seqlen_k."""
+    query_lengths: Optional[Sequence[int]]
+    """(batch): only so many queries exist; rows past them have no key and no sink. Bottom-right alignment counts
+    them in place of seqlen_q."""
     cu_seqlens_q: Optional[Sequence[int]]
     """(sequences + 1), from 0: packed sequences. Arrays are then (tokens, heads, head_dim), LSE (heads,
     tokens)."""
@@ -90,7 +95,7 @@ class Sizes:
 _NAMES_ELSEWHERE = {"softmax_scale": "scale", "sm_scale": "scale", "is_causal": "causal", "attn_mask": "mask",
                     "window_size": "window", "local_window_size": "window", "alibi_slopes": "alibi",
                     "key_value_seq_lengths": "key_lengths", "s_aux": "sinks", "learnable_sink": "sinks",
-                    "attn_bias": "bias",
+                    "attn_bias": "bias", "query_seq_lengths": "query_lengths", "seqused_q": "query_lengths",
                     "page_table": "block_table", "cache_seqlens": "key_lengths", "seqused_k": "key_lengths"}
 
 
@@ -123,6 +128,9 @@ def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:
         keys = integers_of("key_lengths", lengths)
         pairs = [(sizes.seqlen_q, key) for key in keys]
         parts.append("lengths_" + "_".join(map(str, keys)))
+    if features.get("query_lengths") is not None:
+        queries = integers_of("query_lengths", features["query_lengths"])
+        pairs = [(least, k) for least, (_, k) in zip(queries, pairs * (1 if len(pairs) > 1 else len(queries)))]
     band = _band(features, pairs)
     mask = features.get("mask")
     parts += [part for part in (band, mask if isinstance(mask, str) else None) if part]
@@ -131,13 +139,18 @@ def problem_text(sizes: Sizes, features: Mapping[str, Any]) -> str:
         fields["scale"] = _number("scale", features["scale"])
     if features.get("softcap"):
         fields["softcap"] = _number("softcap", features["softcap"])
+    if features.get("query_lengths") is not None:
+        fields["query_lengths"] = "_".join(map(str, queries))
     if has_slopes(features):
         fields["alibi"] = _slopes(features["alibi"], sizes.heads_q)
     return ",".join(f"{key}={value}" for key, value in fields.items())
 
 
-def boolean_mask(features: Mapping[str, Any], sizes: Sizes) -> Optional[np.ndarray]:
-    """Returns the mask that is given as an array, in bytes; None where there is none."""
+def mask_of(features: Mapping[str, Any], sizes: Sizes) -> Optional[np.ndarray]:
+    """Returns the mask that is given as an array, in bytes; None where there is none.
+
+    It has two axes where it is the same for all heads and batch entries, else four.
+    """
     given = features.get("mask")
     if given is None or isinstance(given, str):
         return None
@@ -148,11 +161,13 @@ def boolean_mask(features: Mapping[str, Any], sizes: Sizes) -> Optional[np.ndarr
     if features.get("cu_seqlens_q") is not None:
         pairs = _packed_lengths(features)
     needed = tuple(max(lengths) for lengths in zip(*pairs))
-    if mask.shape[-2:] != needed or mask.size != needed[0] * needed[1]:
-        heads = (sizes.batch, sizes.heads_q, *needed)
+    whole = (sizes.batch if features.get("cu_seqlens_q") is None else len(pairs), sizes.heads_q, *needed)
+    shape = (1,) * (4 - mask.ndim) + mask.shape
+    if not 2 <= mask.ndim <= 4 or any(has not in (1, need) for has, need in zip(shape, whole)):
         raise ValueError(f"mask has shape {mask.shape}; it must be {needed}, (seqlen_q, seqlen_k), the same for "
-                         f"every head and batch entry, or {heads} with some of these 1")
-    return np.ascontiguousarray(mask != 0, dtype=np.uint8)
+                         f"every head and batch entry, or {whole} with some of these 1")
+    shared = shape[:2] == (1, 1) and shape[2:] == needed
+    return np.ascontiguousarray(mask.reshape(needed if shared else shape) != 0, dtype=np.uint8)
 
 
 def sinks_of(features: Mapping[str, Any], heads: int) -> Optional[np.ndarray]:
@@ -270,10 +285,10 @@ def _band(features: Mapping[str, Any], pairs: Sequence[tuple[int, int]]) -> Opti
         if align not in (None, causal):
             raise ValueError(f"causal is {causal!r} and align {align!r}; leave align out")
         align = causal
-    left, right = _widths(features.get("window"))
+    left, right = _widths(features)
     if causal:
         right = 0
-    unbounded = left < 0 and right < 0
+    unbounded = left is None and right is None
     if unbounded and not has_slopes(features):
         return None
     differ = [pair for pair in pairs if pair[0] != pair[1]]
@@ -287,15 +302,23 @@ def _band(features: Mapping[str, Any], pairs: Sequence[tuple[int, int]]) -> Opti
         if align != "bottom_right" or not differ:
             return None
         left = sum(map(sum, pairs))
-    widths = "_".join("inf" if width < 0 else str(width) for width in (left, right))
+    widths = "_".join("inf" if width is None else str(width) for width in (left, right))
     return ("window_" if align == "bottom_right" else "window_tl_") + widths
 
 
-def _widths(window: Any) -> tuple[int, int]:
-    if window is None:
-        return -1, -1
-    try:
-        left, right = (-1 if width is None else operator.index(width) for width in window)
-    except (TypeError, ValueError):
-        raise TypeError(f"window is {window!r}; give (left, right), integers or None") from None
+def _widths(features: Mapping[str, Any]) -> tuple[Optional[int], Optional[int]]:
+    """Returns the widths of the window, None without limit."""
+    left = right = None
+    for name in ("window", "offset_window"):
+        window = features.get(name)
+        if window is None:
+            continue
+        if name == "offset_window" and (features.get("window") is not None or features.get("causal")):
+            raise ValueError("offset_window is given beside window or causal; say with it alone which keys are visible")
+        try:
+            left, right = (None if width is None else operator.index(width) for width in window)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name} is {window!r}; give (left, right), integers or None") from None
+    if features.get("offset_window") is None:
+        left, right = (None if width is None or width < 0 else width for width in (left, right))
     return left, right

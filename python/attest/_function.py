@@ -137,13 +137,16 @@ class Function:
         if asked.sinks is not None and dtype == "f64":
             asked = dataclasses.replace(asked, sinks=asked.sinks.astype(np.float64))
         windowed = asked
-        if asked.window == (-1, 0) and any(one.claims == "causal" for one in self.keywords.values()):
-            windowed = dataclasses.replace(asked, window=(-1, -1))  # many take no window with a causal mask
+        claims = {one.claims for one in self.keywords.values()}
+        if asked.window == (-1, 0) and "causal" in claims:  # many take no window with a causal mask
+            windowed = dataclasses.replace(asked, window=(-1, -1), offset_window=None)
+        elif "offset_window" in claims:
+            windowed = dataclasses.replace(asked, window=(-1, -1))
         words: Dict[str, Any] = {}
         for name, keyword in self.keywords.items():
             if keyword.claims == "split_invariant" and asked.num_splits == 0:
                 continue
-            value = keyword.value(windowed if keyword.claims == "window" else asked)
+            value = keyword.value(windowed if "window" in keyword.all_claims else asked)
             of_bias = asked.bias_dtype if keyword.claims == "bias" else ""
             words[name] = self._given(value, of_bias) if isinstance(value, np.ndarray) else value
         in_tokens = self.convention.layout == "thd" and asked.block_table is not None

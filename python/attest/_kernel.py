@@ -8,13 +8,13 @@ import importlib
 import threading
 import traceback
 from types import TracebackType
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
 from attest import _abi
 from attest._claims import Claims, refusals
-from attest._conventions import Asked
+from attest._conventions import Asked, Ends
 from attest._dtypes import DTYPES
 from attest._function import Function, WrongResult
 from attest._library import PACKAGE
@@ -96,10 +96,14 @@ def _asked(args: Any) -> Asked:
 
     paged = problem.paged_kv.contents if problem.paged_kv else None
     boolean = of(mask.boolean, (problem.seqlen_q, problem.seqlen_k), "|b1")
+    per_head = _abi.head_mask(mask.per_head.contents, (problem.batch, problem.num_heads_q, problem.seqlen_q,
+                                                       problem.seqlen_k)) if mask.per_head else None
+    window, offset_window = _windows(mask)
     return Asked(problem.seqlen_q, problem.seqlen_k, problem.softmax_scale,
                  grouped=problem.num_heads_q != problem.num_heads_kv,
-                 window=(mask.window_left, mask.window_right),
+                 window=window, offset_window=offset_window,
                  align="top_left" if mask.align == _abi.TOP_LEFT else "bottom_right", mask=boolean,
+                 head_mask=per_head, query_lengths=of(mask.query_lengths, (problem.batch,), "<i4"),
                  key_lengths=of(mask.key_lengths, (problem.batch,), "<i4"), softcap=problem.softcap,
                  alibi_slopes=of(problem.alibi_slopes, (problem.num_heads_q,), "<f4"),
                  sinks=of(problem.sinks, (problem.num_heads_q,), "<f4"), bias=bias, bias_dtype=bias_dtype,
@@ -107,6 +111,20 @@ def _asked(args: Any) -> Asked:
                  num_splits=problem.num_splits,
                  cu_seqlens_q=of(mask.cu_seqlens_q, (problem.batch + 1,), "<i4"),
                  cu_seqlens_k=of(mask.cu_seqlens_k, (problem.batch + 1,), "<i4"))
+
+
+def _windows(mask: _abi.Mask) -> Tuple[Tuple[int, int], Optional[Ends]]:
+    """Returns the window with -1 for an end that it lacks, (-1, -1) where that cannot say it, and with None for one."""
+    left, right = mask.window_left, mask.window_right
+    lacks = [left < 0, right < 0]
+    if mask.window_ends:
+        lacks = [mask.window_ends.contents.left_unbounded, mask.window_ends.contents.right_unbounded]
+    ends = None if lacks[0] else left, None if lacks[1] else right
+    if ends == (None, None):
+        return (-1, -1), None
+    if min(end for end in ends if end is not None) < 0:
+        return (-1, -1), ends
+    return (-1 if lacks[0] else left, -1 if lacks[1] else right), ends
 
 
 def _say(args: Any, text: str, status: int) -> int:

@@ -57,7 +57,8 @@ class Attention(ctypes.Structure):
 
     _fields_ = [("struct_size", ctypes.c_size_t), ("problem", ctypes.c_char_p),
                 ("contract", ctypes.c_char_p), ("boolean_mask", ctypes.c_void_p), ("sinks", ctypes.c_void_p),
-                *((name, _TENSOR) for name in ("Q", "K", "V", "dO", "dLSE", "bias")), ("got", Results)]
+                *((name, _TENSOR) for name in ("Q", "K", "V", "dO", "dLSE", "bias")), ("head_mask", ctypes.c_void_p),
+                ("head_mask_extents", ctypes.c_int64 * 4), ("got", Results)]
 
 
 def results(**tensors: Tensor) -> Results:

@@ -1,7 +1,8 @@
-"""Splits a problem whose mask differs between batch entries or heads into problems with one mask each."""
+"""Splits a large problem whose mask differs between batch entries or heads into problems with one mask each."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
@@ -9,6 +10,10 @@ import numpy as np
 from attest._arrays import integers_of, numpy_of
 from attest._call import Results
 from attest._features import has_slopes, sinks_of
+
+
+_MOST_PAIRS = 1 << 24
+"""Pairs of a query and a key, of all heads, up to which the C library takes masks of heads."""
 
 
 class Part(NamedTuple):
@@ -56,20 +61,22 @@ class Part(NamedTuple):
 
 
 def parts_of(q: Any, k: Any, features: Mapping[str, Any], gradients: bool = False) -> List[Part]:
-    """Returns the parts of a problem: one where its mask is the same for all, and where it makes no sense.
+    """Returns the parts of a problem: one where its mask is the same for all, where it is small, or makes no sense.
 
-    Raises ValueError for ALiBi where heads differ in their masks, and for gradients where heads with one
+    Else raises ValueError for ALiBi where heads differ in their masks, and for gradients where heads with one
     head of keys, or batch entries of a problem with sinks, differ in them.
     """
     whole = [Part(dict(features))]
     mask = _with_heads(features)
     if mask is None or any(len(getattr(array, "shape", ())) != 4 for array in (q, k)):
         return whole
-    if features.get("bias") is not None:
-        raise ValueError("mask has batch entries or heads of its own beside a bias; give it as -inf in the bias")
     axis = _heads_axis(features)
     batch, heads_q, heads_kv = q.shape[0], q.shape[axis], k.shape[axis]
     full = batch, heads_q, q.shape[3 - axis], k.shape[3 - axis]
+    if math.prod(full) <= _MOST_PAIRS:
+        return whole
+    if features.get("bias") is not None:
+        raise ValueError("mask has batch entries or heads of its own beside a bias; give it as -inf in the bias")
     fits = all(has in (1, needed) for has, needed in zip(mask.shape, full))
     if not fits or 0 in full or heads_kv == 0 or heads_q % heads_kv:
         return whole
@@ -89,8 +96,9 @@ def parts_of(q: Any, k: Any, features: Mapping[str, Any], gradients: bool = Fals
     for entry in entries:
         for heads in _slices(heads_q, step):
             own = {**features, "mask": mask[entry, heads][0, 0]}
-            if features.get("key_lengths") is not None:
-                own["key_lengths"] = integers_of("key_lengths", features["key_lengths"])[entry]
+            for name in ("key_lengths", "query_lengths"):
+                if features.get(name) is not None:
+                    own[name] = integers_of(name, features[name])[entry]
             if sinks is not None:
                 own["sinks"] = sinks[heads]
             words = [f"batch entry {entry.start}"] * (entry.start is not None)

@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import inspect
 import unittest
+from unittest import mock
 
 import numpy as np
 from differentiated_test import OF_JAX, OF_TORCH
@@ -235,6 +236,7 @@ class Judged(unittest.TestCase):
                     attest.assert_grads_close(grads, *self.qkv, self.dout, out=self.out, lse=self.lse, dsinks=dsinks,
                                               **self.features)
 
+    @mock.patch("attest._parts._MOST_PAIRS", 0)  # as of a mask of more pairs than the library takes
     def test_masks_of_heads(self):
         mask = np.random.default_rng(0).random((1, 4, 7, 7)) < 0.5
         mask[..., 0] = True

@@ -47,7 +47,7 @@ def misnamed(features, library):
 def unasked(features, questions, conventions):
     """Returns the claims without a question or a keyword, and the questions without a claim."""
     claims = {"causal" if word.startswith("causal_") else word for word in features} - NO_CALL_ASKS
-    keywords = {keyword.claims for one in conventions.values() for keyword in one.keywords.values()}
+    keywords = {word for one in conventions.values() for keyword in one.keywords.values() for word in keyword.all_claims}
     return (claims ^ questions) | (claims - set(_SHAPES) - keywords) | (keywords - claims - _STATED)
 
 
@@ -84,7 +84,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(unasked(features, questions - {"alibi"}, CONVENTIONS), {"alibi"})
         self.assertEqual(unasked(features, questions | {"dropout"}, CONVENTIONS), {"dropout"})
         alone = {name: CONVENTIONS[name] for name in ("sdpa", "sdpa_bias", "flash_attn_varlen_func")}
-        self.assertEqual(unasked(features, questions, alone), {"key_lengths"})
+        self.assertEqual(unasked(features, questions, alone), {"key_lengths", "offset_window"})
         unknown = dataclasses.replace(CONVENTIONS["plain"], keywords={"dropout": Keyword("dropout", abs)})
         self.assertEqual(unasked(features, questions, {**CONVENTIONS, "unknown": unknown}), {"dropout"})
 

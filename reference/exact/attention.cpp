@@ -171,7 +171,10 @@ void normalize(const Problem& problem, const Group& group, std::int64_t first, c
     if (std::isnan(sum(r))) {
       for (Eigen::Index j = 0; j < P.cols(); ++j) {
         const bool sink = j == group.sequence.k_length;
-        if (sink || problem.mask.visible(group.sequence, group.query(first + r), j)) {
+        const std::int64_t query = group.query(first + r);
+        if (sink ||
+            (problem.mask.visible(group.sequence, query, j) &&
+             problem.head_mask(group.sequence.number, group.query_head(first + r), query, j))) {
           P(r, j) = sum(r);
         }
       }

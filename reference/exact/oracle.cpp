@@ -2,13 +2,10 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <utility>
 
 namespace attest::reference::oracle {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Real dot(const Array& a, std::int64_t a0, std::int64_t a1, std::int64_t a2, const Array& b,
          std::int64_t b1, std::int64_t b2, std::int64_t count) {
@@ -34,13 +31,16 @@ void for_each_row(const Problem& problem, const Array& Q, const Array& K,
         row.query = sequence.q_begin + i;
         row.query_head = h;
         row.kv_head = h / problem.group_size();
-        if (!sinks.empty() && std::isfinite(sinks[static_cast<std::size_t>(h)])) {
+        const bool exists = i < sequence.queries();
+        if (exists && !sinks.empty() && std::isfinite(sinks[static_cast<std::size_t>(h)])) {
           row.sink = sinks[static_cast<std::size_t>(h)] +
                      (moved.sinks != nullptr ? (*moved.sinks)(h) : Real(0));
         }
         for (std::int64_t j = 0; j < sequence.k_length; ++j) {
           const double given = problem.bias_at(sequence.number, h, i, j);
-          if (!problem.mask.visible(sequence, i, j) || given == -kInfinity) continue;
+          if (!problem.mask.visible(sequence, i, j) || !problem.shows(sequence.number, h, i, j)) {
+            continue;
+          }
           const std::int64_t key = sequence.k_begin + j;
           const Real product =
               scale * dot(Q, row.batch, row.query, h, K, key, row.kv_head, problem.head_dim_qk);

@@ -71,7 +71,12 @@ inline const std::vector<std::string>& feature_problems() {
       "b=2,hq=4,hkv=2,sq=6,sk=5,d=3,bias=hqk_holes_2,softcap=2,alibi=standard,scale=-0.7",
       "b=3,hq=2,sq=4,sk=5,d=2,bias=bk_holes_3,sinks=drawn_3",
       "hq=2,hkv=1,d=3,mask=cu_4x6_0x3_3x0_2x5+causal_br,bias=bhk_drawn_5",
-      "hq=2,sq=4,sk=5,d=2,bias=1_drawn_6"};
+      "hq=2,sq=4,sk=5,d=2,bias=1_drawn_6",
+      // Masks of heads, query lengths of several entries beside sinks, windows on one side.
+      "b=2,hq=4,hkv=2,sq=5,sk=7,d=3,mask=causal_br,head_mask=bhqk_60_7,sinks=drawn_3",
+      "hq=2,hkv=1,d=3,mask=cu_4x6_0x3_2x5,head_mask=bhk_60_2,bias=hk_holes_2",
+      "b=5,hq=2,sq=5,sk=6,d=3,mask=causal_br,sinks=drawn_3,query_lengths=drawn_3",
+      "hq=2,sq=5,sk=7,d=3,mask=window_-1_3", "hq=2,sq=5,sk=5,d=3,mask=window_tl_inf_-1"};
   return problems;
 }
 

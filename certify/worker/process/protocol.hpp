@@ -117,6 +117,8 @@ struct CallBlock {
   attest_csr_mask csr{};
   attest_nm_mask nm{};
   attest_paged_kv paged_kv{};
+  attest_head_mask head_mask{};
+  attest_window_ends window_ends{};
   union Arguments {
     attest_forward_args forward;
     attest_backward_args backward;

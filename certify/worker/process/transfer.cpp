@@ -6,6 +6,7 @@
 
 #include "certify/printable.hpp"
 #include "core/error.hpp"
+#include "core/features/head_mask_array.hpp"
 #include "core/mask/sparsity/blocks_of.hpp"
 #include "gpu/runtime/calls/call_interface.hpp"
 
@@ -150,6 +151,19 @@ const attest_problem* Transfer::problem(const attest_problem& problem) {
       list("cu_seqlens_q", mask.cu_seqlens_q, (batch + 1) * sizeof(std::int32_t)));
   mask.cu_seqlens_k = static_cast<const std::int32_t*>(
       list("cu_seqlens_k", mask.cu_seqlens_k, (batch + 1) * sizeof(std::int32_t)));
+  mask.query_lengths = static_cast<const std::int32_t*>(
+      list("query_lengths", mask.query_lengths, batch * sizeof(std::int32_t)));
+  if (mask.per_head != nullptr) {
+    block_.head_mask = *mask.per_head;
+    block_.head_mask.visible =
+        static_cast<const std::uint8_t*>(list("the mask of heads", mask.per_head->visible,
+                                              static_cast<std::size_t>(head_mask_span(problem))));
+    mask.per_head = pointer<const attest_head_mask>(in_block(&block_.head_mask));
+  }
+  if (mask.window_ends != nullptr) {
+    block_.window_ends = *mask.window_ends;
+    mask.window_ends = pointer<const attest_window_ends>(in_block(&block_.window_ends));
+  }
   mask.boolean = static_cast<const std::uint8_t*>(list("the boolean mask", mask.boolean, pairs));
   sparsity(problem);
   return pointer<const attest_problem>(in_block(&block_.problem));

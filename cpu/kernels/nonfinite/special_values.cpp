@@ -19,9 +19,11 @@ bool any_special(const float* V, std::int64_t count) {
   return largest >= kInfinity;
 }
 
-bool sees(const attest_problem& problem, const Batch& batch, std::int64_t i, std::int64_t j) {
+bool sees(const attest_problem& problem, const Batch& batch, std::int64_t head, std::int64_t i,
+          std::int64_t j) {
   const KeySpan span = visible_keys(problem, batch, i);
   if (j < span.begin || j >= span.end) return false;
+  if (!shown_to_head(problem, batch, head, i, j)) return false;
   return problem.mask.boolean == nullptr || problem.mask.boolean[i * problem.seqlen_k + j] != 0;
 }
 
@@ -47,7 +49,7 @@ void add_special_values(const attest_forward_args& args, std::int64_t b, const B
   for (std::int64_t r = 0; r < block.rows; ++r) {
     for (const SpecialValue& one : special) {
       const std::int64_t query = block.first + r, key = block.key + one.key;
-      if (!sees(*args.problem, batch, query, key)) continue;
+      if (!sees(*args.problem, batch, block.head, query, key)) continue;
       if (args.bias != nullptr && hides(*args.bias, b, block.head, query, key)) continue;
       O[r * columns + one.column] += P[r * block.keys + one.key] * one.value;
     }

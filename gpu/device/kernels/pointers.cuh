@@ -19,7 +19,9 @@ void set_common(Arguments& a, const Args& args, TrafficSink sink) {
   a.mask.key_lengths = mask.key_lengths;
   a.mask.cu_seqlens_q = mask.cu_seqlens_q;
   a.mask.cu_seqlens_k = mask.cu_seqlens_k;
+  a.mask.query_lengths = mask.query_lengths;
   a.mask.boolean = mask.boolean;
+  if (mask.per_head != nullptr) a.mask.per_head = mask.per_head->visible;
   if (mask.blocks != nullptr) {
     a.mask.by_query = {mask.blocks->by_query.offsets, mask.blocks->by_query.indices};
     a.mask.by_key = {mask.blocks->by_key.offsets, mask.blocks->by_key.indices};

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/error.hpp"
+#include "core/features/head_mask_array.hpp"
 #include "core/mask/sparsity/blocks_of.hpp"
 #include "gpu/kernels/tiles/tensor.hpp"
 
@@ -35,6 +36,10 @@ MaskArguments<simt::Counted> mask_of(simt::GlobalMemory& memory, const attest_pr
   arguments.key_lengths = add(memory, "key_lengths", mask.key_lengths, problem.batch);
   arguments.cu_seqlens_q = add(memory, "cu_seqlens_q", mask.cu_seqlens_q, problem.batch + 1);
   arguments.cu_seqlens_k = add(memory, "cu_seqlens_k", mask.cu_seqlens_k, problem.batch + 1);
+  arguments.query_lengths = add(memory, "query_lengths", mask.query_lengths, problem.batch);
+  if (mask.per_head != nullptr) {
+    arguments.per_head = add(memory, "per_head", mask.per_head->visible, head_mask_span(problem));
+  }
   arguments.boolean = add(memory, "boolean", mask.boolean, problem.seqlen_q * problem.seqlen_k);
   if (const attest_block_mask* const blocks = mask.blocks; blocks != nullptr) {
     arguments.by_query =

@@ -40,7 +40,10 @@ bool claims_mask(std::uint32_t features, const attest_mask& mask) {
     return form == nullptr || (features & feature) != 0;
   };
   return claimed(mask.boolean, ATTEST_BOOLEAN_MASK) && claimed(mask.blocks, ATTEST_BLOCK_MASK) &&
-         claimed(mask.csr, ATTEST_CSR_MASK) && claimed(mask.nm, ATTEST_NM_MASK);
+         claimed(mask.csr, ATTEST_CSR_MASK) && claimed(mask.nm, ATTEST_NM_MASK) &&
+         claimed(mask.per_head, ATTEST_HEAD_MASK) &&
+         claimed(mask.query_lengths, ATTEST_QUERY_LENGTHS) &&
+         claimed(mask.window_ends, ATTEST_OFFSET_WINDOW);
 }
 
 // A sink that is not claimed would not be looked at.

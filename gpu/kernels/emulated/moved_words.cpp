@@ -14,9 +14,9 @@ MovedWords total(const MovedByTensor& moved) {
 
 MovedByTensor moved_by_tensor(const simt::GlobalMemory& memory,
                               const std::vector<simt::GlobalTraffic>& traffic_of, DType dtype) {
-  static const std::set<std::string> not_counted{"key_lengths", "cu_seqlens_q", "cu_seqlens_k",
-                                                 "boolean",     "alibi_slopes", "sinks",
-                                                 "bias",        "dBias",        "block_table"};
+  static const std::set<std::string> not_counted{
+      "key_lengths",  "query_lengths", "cu_seqlens_q", "cu_seqlens_k", "boolean",    "per_head",
+      "alibi_slopes", "sinks",         "bias",         "dBias",        "block_table"};
   static const std::set<std::string> of_the_problem{"Q", "K", "V", "O", "dO", "dQ", "dK", "dV"};
   MovedByTensor moved;
   for (std::size_t k = 0; k < traffic_of.size(); ++k) {

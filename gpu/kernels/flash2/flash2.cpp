@@ -59,7 +59,8 @@ const EmulatedKernel& flash2_kernel() {
         attest_description d = emulated_description(
             "gpu/flash2", "CUDA, emulated on the host: online softmax; backward in two passes",
             "flash2:bq=32,bk=32", "two_pass:bq=32,bk=32,cq=32,ck=32");
-        d.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_SHARED_KV |
+        d.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_HEAD_MASK |
+                      ATTEST_QUERY_LENGTHS | ATTEST_OFFSET_WINDOW | ATTEST_SHARED_KV |
                       ATTEST_BATCH_INVARIANT;
         return d;
       }(),

@@ -111,7 +111,10 @@ __device__ void flash2_block(const ForwardArguments<Mem, T>& a, float* shared) {
   const QueryBlock block = query_block(mem, a.shape, a.mask, blockIdx.x, Tile::kBlockQ);
   if (block.rows.count > 0) {
     RowSums<Tile::kRows, kColumns> sums;
-    if (a.sinks) sums.begin_with(mem.load(a.sinks, block.head));
+    const std::int64_t first = block.rows.first + warp_in_block() * Tile::kRows;
+    if (a.sinks) {
+      sums.begin_with(mem.load(a.sinks, block.head), block.sequence.queries - first);
+    }
     attend<Tile, kKeys>(mem, a, block,
                         EveryTile::keys<Tile::kBlockQ, Tile::kBlockK>(mem, a.shape, a.mask,
                                                                       block.sequence, block.rows),

@@ -45,8 +45,15 @@ inline std::int64_t pairs_of(const AttentionShape& shape) {
 
 template <class Mem>
 void set_window(MaskArguments<Mem>& arguments, const attest_mask& mask) {
+  const attest_window_ends* const ends = mask.window_ends;
   arguments.window_left = mask.window_left;
   arguments.window_right = mask.window_right;
+  arguments.left_bounded = ends != nullptr ? ends->left_unbounded == 0 : mask.window_left >= 0;
+  arguments.right_bounded = ends != nullptr ? ends->right_unbounded == 0 : mask.window_right >= 0;
+  if (mask.per_head != nullptr) {
+    const std::int64_t* const strides = mask.per_head->strides;
+    arguments.head_strides = {strides[0], strides[2], strides[1], strides[3]};
+  }
   arguments.align = mask.align == ATTEST_BOTTOM_RIGHT ? Align::bottom_right : Align::top_left;
   if (mask.blocks == nullptr) return;
   arguments.block_q = mask.blocks->block_q;

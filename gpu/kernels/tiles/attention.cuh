@@ -45,10 +45,12 @@ struct ListArguments {
 /// Masks that kernels read as they go. Pointers may be null.
 template <class Mem>
 struct MaskArguments {
-  std::int64_t window_left = -1, window_right = -1;
+  std::int64_t window_left = 0, window_right = 0;
+  bool left_bounded = false, right_bounded = false;  // whether the window has these ends
   Align align = Align::top_left;
-  typename Mem::template In<std::int32_t> key_lengths, cu_seqlens_q, cu_seqlens_k;
-  typename Mem::template In<std::uint8_t> boolean;
+  typename Mem::template In<std::int32_t> key_lengths, query_lengths, cu_seqlens_q, cu_seqlens_k;
+  typename Mem::template In<std::uint8_t> boolean, per_head;
+  Strides head_strides;  // of per_head, (batch, row, head, key)
   /// Lists of a block mask: key blocks of a query block, and query blocks of a key block. Without
   /// one, all queries and keys are one block.
   ListArguments<Mem> by_query, by_key;
@@ -109,8 +111,9 @@ struct Sequence {
   std::int64_t batch = 0;  // in the tensors
   std::int64_t number = 0;
   std::int64_t q_begin = 0, q_length = 0, k_begin = 0, k_length = 0;
-  std::int64_t keys = 0;   // that exist
-  std::int64_t shift = 0;  // query i is aligned with key i + shift
+  std::int64_t keys = 0;     // that exist
+  std::int64_t queries = 0;  // the same
+  std::int64_t shift = 0;    // query i is aligned with key i + shift
 };
 
 /// Where row `position` of the tensor begins, of the sequence's batch entry and one head.
@@ -134,7 +137,8 @@ __device__ Sequence sequence_of(Mem& mem, const AttentionShape& shape,
     sequence.k_length = mem.load(mask.cu_seqlens_k, b + 1) - sequence.k_begin;
   }
   sequence.keys = mask.key_lengths ? mem.load(mask.key_lengths, b) : sequence.k_length;
-  sequence.shift = mask.align == Align::bottom_right ? sequence.keys - sequence.q_length : 0;
+  sequence.queries = mask.query_lengths ? mem.load(mask.query_lengths, b) : sequence.q_length;
+  sequence.shift = mask.align == Align::bottom_right ? sequence.keys - sequence.queries : 0;
   return sequence;
 }
 
@@ -163,14 +167,15 @@ template <class Mem>
 __device__ KeyBand band_of(const Sequence& sequence, const MaskArguments<Mem>& mask,
                            std::int64_t i) {
   const std::int64_t aligned = i + sequence.shift;
+  if (i >= sequence.queries) return {0, 0};
   KeyBand band{0, sequence.keys};
-  // Compared without adding, so that widths near 2^63 do not overflow.
-  if (mask.window_left >= 0 && aligned > mask.window_left) {
+  // Compared with what cannot overflow: widths may be near 2^63, on either side.
+  if (mask.left_bounded && aligned > mask.window_left) {
     band.begin =
-        aligned - mask.window_left < sequence.keys ? aligned - mask.window_left : sequence.keys;
+        mask.window_left > aligned - sequence.keys ? aligned - mask.window_left : sequence.keys;
   }
-  if (mask.window_right >= 0 && mask.window_right < sequence.keys - 1 - aligned) {
-    band.end = aligned + mask.window_right + 1;
+  if (mask.right_bounded && mask.window_right < sequence.keys - 1 - aligned) {
+    band.end = mask.window_right < -aligned ? 0 : aligned + mask.window_right + 1;
   }
   if (band.end < band.begin) band.end = band.begin;
   return band;
@@ -192,6 +197,16 @@ __device__ inline Score score_of(float product, const AttentionShape& shape, flo
   const std::int64_t distance = aligned < key ? key - aligned : aligned - key;
   if (slope != 0) score.value -= slope * static_cast<float>(distance);
   return score;
+}
+
+/// Tells whether the mask of heads leaves key j to query i of a head, where there is one.
+template <class Mem>
+__device__ bool shown_to_head(Mem& mem, const MaskArguments<Mem>& mask, const Sequence& sequence,
+                              std::int64_t head, std::int64_t i, std::int64_t j) {
+  if (!mask.per_head) return true;
+  const Strides& strides = mask.head_strides;
+  return mem.load(mask.per_head, sequence.number * strides.batch + head * strides.head +
+                                     i * strides.row + j * strides.column) != 0;
 }
 
 /// Adds the bias of a pair to its score, where there is one.

@@ -67,7 +67,10 @@ __device__ PairGradient pair_gradient(Mem& mem, const BackwardArguments<Mem>& a,
                                       const Sequence& sequence, std::int64_t head, float slope,
                                       std::int64_t i, std::int64_t j, float product, float dP,
                                       float LSE, float D) {
-  if (LSE == -INFINITY || !pair_visible(mem, a.shape, a.mask, sequence, i, j)) return {0, 0};
+  if (LSE == -INFINITY || !pair_visible(mem, a.shape, a.mask, sequence, i, j) ||
+      !shown_to_head(mem, a.mask, sequence, head, i, j)) {
+    return {0, 0};
+  }
   Score score = score_of(product, a.shape, slope, i + sequence.shift, j);
   add_bias(mem, a, sequence, head, i, j, score.value);
   const float P = expf(score.value - LSE), of_bias = P * (dP - D);

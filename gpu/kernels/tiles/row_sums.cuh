@@ -18,9 +18,9 @@ struct RowStatistics {
     }
   }
 
-  /// Begins each row with a key of this score and of value 0; -inf is no key.
-  __device__ void begin_with(float sink) {
-    for (int r = 0; r < kRows; ++r) {
+  /// Begins the first `rows` rows with a key of this score and of value 0; -inf is no key.
+  __device__ void begin_with(float sink, std::int64_t rows) {
+    for (int r = 0; r < kRows && r < rows; ++r) {
       m[r] = sink;
       l[r] = sink == -INFINITY ? 0 : 1;
     }

@@ -24,7 +24,7 @@ __device__ void sink_gradients(Mem& mem, const BackwardArguments<Mem, T>& a) {
   float sum = 0;
   for (std::int64_t b = 0; b < entries; ++b) {
     const Sequence sequence = sequence_of(mem, a.shape, a.mask, b);
-    for (std::int64_t row = lane_in_warp(); row < sequence.q_length; row += 32) {
+    for (std::int64_t row = lane_in_warp(); row < sequence.queries; row += 32) {
       const std::int64_t position = sequence.q_begin + row;
       const float LSE = mem.load(a.LSE, row_origin(a.lse, sequence, head, position));
       sum -= expf(sink - LSE) * mem.load(a.D, row_origin(a.d, sequence, head, position));

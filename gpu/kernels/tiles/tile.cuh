@@ -71,12 +71,14 @@ __device__ QueryBlock query_block(Mem& mem, const AttentionShape& shape,
 }
 
 /// Returns the keys that window and lengths leave to any query of a block: both ends of the band
-/// grow with the query.
+/// grow with the query, up to the last that exists.
 template <class Mem>
 __device__ KeyBand band_of_rows(const Sequence& sequence, const MaskArguments<Mem>& mask,
                                 TileRows rows) {
-  return {band_of(sequence, mask, rows.first).begin,
-          band_of(sequence, mask, rows.first + rows.count - 1).end};
+  const std::int64_t end = rows.first + rows.count;
+  const std::int64_t last = (end < sequence.queries ? end : sequence.queries) - 1;
+  if (last < rows.first) return {0, 0};
+  return {band_of(sequence, mask, rows.first).begin, band_of(sequence, mask, last).end};
 }
 
 /// `count` rows of one head into shared memory, a row by each warp of the block.
@@ -195,7 +197,8 @@ __device__ void finish_scores(Mem& mem, const ForwardArguments<Mem, T>& a, const
     const int row = warp_in_block() * kRows + r;
     const std::int64_t i = block.rows.first + row;
     const bool visible = row < block.rows.count && lane < keys.count &&
-                         pair_visible(mem, a.shape, a.mask, block.sequence, i, j);
+                         pair_visible(mem, a.shape, a.mask, block.sequence, i, j) &&
+                         shown_to_head(mem, a.mask, block.sequence, block.head, i, j);
     S[r] = visible ? score_of(S[r], a.shape, slope, i + block.sequence.shift, j).value : -INFINITY;
     if (visible) add_bias(mem, a, block.sequence, block.head, i, j, S[r]);
   }

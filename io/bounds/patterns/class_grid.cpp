@@ -99,7 +99,7 @@ std::optional<ClassGrid> class_grid(const Problem& problem) {
   PairClasses classes(pairs);
   if (!classes.few() && problem.mask.banded()) {
     Pattern whole = problem.mask;
-    whole.window_left = whole.window_right = -1;
+    whole.remove_window();
     classes = PairClasses(visible_pairs(whole, sequence));
   }
   if (!classes.few()) return std::nullopt;

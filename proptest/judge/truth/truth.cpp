@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "proptest/judge/contract_terms.hpp"
 #include "proptest/judge/recent.hpp"
@@ -15,8 +16,8 @@ namespace {
 using reference::ErrorBound;
 using reference::Forward;
 
-// The spelling without what only says where elements lie in memory, and with the bits of sinks and
-// biases that are given, which it does not tell.
+// The spelling without what only says where elements lie in memory, and with the bits of sinks,
+// biases and masks of heads that are given, which it does not tell.
 std::string mathematics_of(Problem problem) {
   if (!problem.mask.packed()) problem.layout = Layout::bshd;
   problem.strides = Strides::packed;
@@ -26,6 +27,10 @@ std::string mathematics_of(Problem problem) {
     for (const double value : problem.bias.given->values) {
       text.append(reinterpret_cast<const char*>(&value), sizeof value);
     }
+  }
+  if (problem.head_mask.kind == HeadMask::Kind::given) {
+    const std::vector<std::uint8_t>& visible = problem.head_mask.given->visible;
+    text.append(visible.begin(), visible.end());
   }
   if (problem.sinks != Sinks::given) return text;
   for (const float sink : problem.given_sinks) {

@@ -63,7 +63,7 @@ std::vector<Decoy> other_problems(const Problem& problem) {
   if (problem.mask.banded() || problem.mask.boolean) {
     decoys.push_back({"without mask", problem});
     Pattern& mask = decoys.back().problem.mask;
-    mask.window_left = mask.window_right = -1;
+    mask.remove_window();
     mask.boolean = nullptr;
   }
   if (has_pair_mask(problem)) {
@@ -78,7 +78,7 @@ Forward mean_of_values(const Problem& problem, const Conventions& conventions,
   Problem uniform = problem;
   uniform.softmax_scale = 0.0;
   remove_score_features(uniform);
-  uniform.mask.window_left = uniform.mask.window_right = -1;
+  uniform.mask.remove_window();
   uniform.mask.boolean = nullptr;
   return reference::forward(uniform, conventions, values.Q.view(), values.K.view(), values.V.view(),
                             queries);

@@ -31,7 +31,14 @@ bool change_scale(Problem& p, Rng& rng) {
 
 bool change_window(Problem& p, Rng& rng) {
   Pattern& mask = p.mask;
-  if (!mask.banded()) {
+  if (mask.offset) {  // both ends move together
+    const auto moved = [](bool bounded, std::int64_t width, std::int64_t by) {
+      return bounded ? width + by : Pattern::kUnbounded;
+    };
+    const std::int64_t by = rng.between(1, 3);
+    mask.set_window(moved(mask.left_bounded(), mask.window_left, by),
+                    moved(mask.right_bounded(), mask.window_right, -by));
+  } else if (!mask.banded()) {
     mask.window_right = 0;
     mask.align = chance(rng, 50) ? CausalAlign::top_left : CausalAlign::bottom_right;
   } else if (mask.window_left > 0) {
@@ -119,9 +126,12 @@ struct Field {
 const std::vector<Field>& all_fields() {
   static const std::vector<Field> fields = [] {
     std::vector<Field> all{{"scale", change_scale}};
+    // Appended behind all others, so that a seed changes the field that it changed before.
+    constexpr std::uint32_t kLast = ATTEST_HEAD_MASK | ATTEST_QUERY_LENGTHS;
+    std::vector<Field> last;
     for (const ScoreDraw& draw : score_draws()) {
       const bool in_values = draw.claim != ATTEST_PAGED_KV;
-      all.push_back({draw.field, draw.change, in_values});
+      ((draw.claim & kLast) != 0 ? last : all).push_back({draw.field, draw.change, in_values});
     }
     all.insert(all.end(), {{"window", change_window},
                            {"alignment", change_alignment},
@@ -130,6 +140,7 @@ const std::vector<Field>& all_fields() {
                            {"bits of the mask", change_bits},
                            {"strides", change_strides, false},
                            {"LSE", ask_for_lse, false}});
+    all.insert(all.end(), last.begin(), last.end());
     return all;
   }();
   return fields;

@@ -43,8 +43,9 @@ TEST_CASE("every field of a problem is changed in its turn", "[field_changes]") 
       sound().description, Problem::parse("b=2,hq=2,sq=5,sk=7,d=4,scale=0.3,softcap=3,alibi="
                                           "standard,mask=lengths_7_3+causal_br+random_60_3"));
   CHECK(dense == std::set<std::string>{"scale", "softcap", "slopes", "sinks", "bias",
-                                       "memory of K and V", "window", "alignment", "key lengths",
-                                       "bits of the mask", "strides", "LSE"});
+                                       "memory of K and V", "mask of heads", "query lengths",
+                                       "window", "alignment", "key lengths", "bits of the mask",
+                                       "strides", "LSE"});
   const std::set<std::string> packed =
       fields_of(sound().description, Problem::parse("d=4,mask=cu_3x5_0x7_4x2"));
   CHECK(packed.count("packed lengths") == 1);
