@@ -12,14 +12,6 @@ namespace {
 
 using nlohmann::json;
 
-// A built-in kernel is in the program; a function in Python that was called in the certifier's
-// process is in no file that was looked at.
-json digest_of(const json& certificate, const json& kernel) {
-  const json library = kernel.at("library_sha256");
-  if (!library.is_null() || kernel.contains("not_seen")) return library;
-  return certificate.at("build").at("program_sha256");
-}
-
 Verification verified(const json& certificate, const std::vector<std::string>& files) {
   Verification found;
   found.whole = certificate.at("sha256") == seal_of(certificate);
@@ -50,6 +42,12 @@ Verification verified(const json& certificate, const std::vector<std::string>& f
 }
 
 }  // namespace
+
+json digest_of(const json& certificate, const json& kernel) {
+  const json library = kernel.at("library_sha256");
+  if (!library.is_null() || kernel.contains("not_seen")) return library;
+  return certificate.at("build").at("program_sha256");
+}
 
 std::string_view name(Match match) {
   switch (match) {

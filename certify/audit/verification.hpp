@@ -35,6 +35,10 @@ struct Verification {
 /// [certify/audit/verification_test]
 Verification verify(const nlohmann::json& certificate, const std::vector<std::string>& files);
 
+/// Returns the SHA-256 of the file that holds a kernel of the certificate: its library, else the
+/// program; null for a function in Python that was called in the certifier's process.
+nlohmann::json digest_of(const nlohmann::json& certificate, const nlohmann::json& kernel);
+
 /// 0 matches, 1 differs, 3 not certified.
 int exit_code(Match match);
 

@@ -17,6 +17,7 @@
 #include "certify/report/comparison.hpp"
 #include "certify/report/failure.hpp"
 #include "certify/report/html/html.hpp"
+#include "certify/report/html/index.hpp"
 #include "certify/report/junit.hpp"
 #include "certify/report/remarks/annotations.hpp"
 #include "certify/report/remarks/markdown.hpp"
@@ -29,6 +30,7 @@ namespace {
 
 struct ReportOptions {
   std::string first, second;
+  std::string index, papers;  // the first page, and what attest reproduce wrote
   ReportFiles files;
   bool json = false;
 };
@@ -124,21 +126,60 @@ void print_changes(const std::vector<Change>& changes) {
   }
 }
 
+// A link from a page to a file: relative, whatever folder the page is read in.
+std::string link_to(const std::string& file, const std::string& page) {
+  if (file.empty()) return "";
+  const auto from = std::filesystem::weakly_canonical(page).parent_path();
+  return std::filesystem::weakly_canonical(file).lexically_relative(from).generic_string();
+}
+
+nlohmann::json read_papers(const std::string& path) {
+  nlohmann::json papers = nlohmann::json::parse(read_file(path), nullptr, false);
+  if (papers.is_discarded()) {
+    throw InvalidProblem("--papers " + path +
+                         ": no JSON; pass the reproduce.json that attest reproduce wrote");
+  }
+  return papers;
+}
+
+void write_index(const nlohmann::json& certificate, const ReportOptions& options) {
+  const nlohmann::json papers =
+      options.papers.empty() ? nlohmann::json() : read_papers(options.papers);
+  const std::string papers_page =
+      options.papers.empty()
+          ? ""
+          : (std::filesystem::path(options.papers).parent_path() / "index.html").string();
+  const auto to = [&](const std::string& file) { return link_to(file, options.index); };
+  write_file(options.index, index_page(certificate, papers,
+                                       {to(options.files.html), to(options.first),
+                                        to(options.files.junit), to(papers_page)}));
+}
+
 int report(const ReportOptions& options) {
   const nlohmann::json first = read_certificate(options.first);
+  if (options.index.empty() && !options.papers.empty()) {
+    throw InvalidProblem("--papers is for the first page; pass --index FILE too");
+  }
   if (options.second.empty()) {
-    std::vector<NamedFile> files{{"the certificate", options.first}};
+    std::vector<NamedFile> files{{"the certificate", options.first},
+                                 {"--index", options.index},
+                                 {"--papers", options.papers}};
     for (const auto& [option, path] : options.files.named()) files.push_back({option, path});
     require_distinct(files);
     if (options.json) throw InvalidProblem("--json is for two certificates; one is JSON already");
     require_report_files(options.files);
+    if (!options.index.empty()) {
+      require_writable(options.index);
+      write_index(first, options);
+    }
     write_reports(first, options.files);
-    if (!options.files.any()) print_certificate(first);
+    if (!options.files.any() && options.index.empty()) print_certificate(first);
     return 0;
   }
-  if (options.files.any()) {
+  if (options.files.any() || !options.index.empty()) {
     throw InvalidProblem(
-        "--html, --junit, --sarif, --markdown and --github render one certificate; pass one file");
+        "--html, --junit, --sarif, --markdown, --github and --index render one certificate; pass "
+        "one file");
   }
   const std::vector<Change> changes = compare_certificates(first, read_certificate(options.second));
   if (options.json) {
@@ -240,12 +281,24 @@ void add_report(CLI::App& app, Action& action) {
       ->required();
   command->add_option("newer", options->second, "a later one: what changed from the first to it");
   add_report_files(*command, options->files);
+  command
+      ->add_option(
+          "--index", options->index,
+          "write a first page to this file: the verdict, and links to the files of --html, "
+          "--junit and --papers")
+      ->check(not_empty());
+  command
+      ->add_option("--papers", options->papers,
+                   "reproduce.json of attest reproduce, for the first page")
+      ->check(not_empty());
   command->add_flag("--json", options->json, "the comparison as JSON");
   command->footer(
       "Exit codes: 0 rendered, or no regression; 1 a regression; 2 bad input.\n"
       "Examples:\n"
       "  attest report certificate.json --html report.html --junit junit.xml\n"
       "  attest report certificate.json --sarif findings.sarif --source src/attention.cu --github\n"
+      "  attest report out/certificate.json --html out/report.html --index out/index.html "
+      "--papers out/reproduce/reproduce.json\n"
       "  attest report before.json after.json");
   command->callback([&action, options] { action = [options] { return report(*options); }; });
 }

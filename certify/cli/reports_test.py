@@ -155,9 +155,29 @@ class Reports(unittest.TestCase):
         with open(self.path("report.html"), encoding="utf-8") as file:
             count = Tags(file.read()).count
         self.assertGreater(count["svg"], 0)
-        self.assertNotIn("script", count)
+        self.assertEqual(count["script"], 1)  # the page's own
         self.assertNotIn("link", count)
         self.assertNotIn("img", count)
+
+    def test_the_first_page_links_what_it_is_given(self):
+        os.makedirs(self.path("pages/papers"), exist_ok=True)
+        papers, index = self.path("pages/papers/reproduce.json"), self.path("pages/index.html")
+        with open(papers, "w", encoding="utf-8") as file:
+            json.dump({"schema": "attest-reproduce-1", "experiments": []}, file)
+        code, text = attest("report", self.bad, "--index", index, "--papers", papers,
+                            "--html", self.path("pages/report.html"))
+        self.assertEqual((code, text), (0, ""))
+        with open(index, encoding="utf-8") as file:
+            page = file.read()
+        for link in ("report.html#kernel-1", "papers/index.html", "../" + os.path.basename(self.bad)):
+            self.assertIn(f'href="{link}"', page)
+        os.remove(index)
+        self.refused("pass --index FILE too", "report", self.bad, "--papers", papers)
+        self.refused("no object of the schema attest-reproduce-1", "report", self.bad, "--index",
+                     index, "--papers", self.good)
+        self.refused("no JSON", "report", self.bad, "--index", index, "--papers",
+                     self.path("junit.xml"))
+        self.assertFalse(os.path.exists(index))
 
     def test_rendering_again_gives_the_same(self):
         again = self.path("again.html"), self.path("again.xml")

@@ -29,6 +29,19 @@ nlohmann::json counted(const std::string& schedule, const std::string& text,
                     record_schedule(*made, problem, capacity, options), problem, 0);
 }
 
+TEST_CASE("schedules name the paper and the algorithm", "[count]") {
+  const io::ScheduleRegistry& schedules = dense_schedules();
+  CHECK(schedules.find("flash1").source() == "Dao et al. 2022, Algorithm 1");
+  CHECK(schedules.find("loss_small").source() == "Li et al. 2024, Algorithm 6");
+  CHECK(schedules.find("hybrid").source() == "this project's own");
+  for (const auto& family : schedules.families()) {
+    INFO(family->name());
+    // A paper has a year.
+    const bool named = family->source().find(" 20") != std::string::npos;
+    CHECK((named || family->source() == "this project's own"));
+  }
+}
+
 TEST_CASE("counts have the fields of their schema", "[count]") {
   const auto schema = nlohmann::json::parse(std::ifstream(ATTEST_COUNT_SCHEMA));
   check_against(counted("flash2", "sq=40,d=8", io::FastMemory::of_words(100)), schema);

@@ -4,8 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "certify/report/html/frame.hpp"
 #include "certify/report/html/markup.hpp"
-#include "certify/report/html/page_style.hpp"
+#include "certify/report/html/mathematics.hpp"
 #include "certify/reproduce/plot.hpp"
 #include "io/bounds/bound.hpp"
 
@@ -48,25 +49,52 @@ const char* tone(Outcome outcome) {
   return "bad";
 }
 
-std::string claim_html(const Claim& claim) {
-  return fmt::format(
-      "<div class=\"finding {}\"><div class=\"head\"><span class=\"chip {}\">{}</span>"
-      "<b>{}</b></div><p class=\"soft small\">{}</p><p class=\"why\">{}</p></div>\n",
-      tone(claim.outcome), tone(claim.outcome), name(claim.outcome), escaped(claim.text),
-      escaped(claim.source), escaped(claim.measured));
+std::string chip(Outcome outcome) {
+  return fmt::format("<span class=\"chip {}\">{}</span>", tone(outcome), name(outcome));
 }
 
+std::string claim_html(const Claim& claim) {
+  return fmt::format(
+      "<div class=\"finding {}\"><div class=\"head\">{}<b>{}</b></div><p class=\"soft "
+      "small\">{}</p><p class=\"why\">{}</p></div>\n",
+      tone(claim.outcome), chip(claim.outcome), mathematics(claim.text), mathematics(claim.source),
+      mathematics(claim.measured));
+}
+
+bool is_number(const std::string& cell) {
+  return !cell.empty() && cell.find_first_not_of("0123456789.+-") == std::string::npos;
+}
+
+// Whole numbers of five digits and more have their thousands apart.
+std::string cell_html(const std::string& text) {
+  constexpr std::size_t kFewest = 5, kMost = 15;
+  const bool whole = text.find_first_not_of("0123456789") == std::string::npos;
+  return whole && text.size() >= kFewest && text.size() <= kMost ? readable(std::stod(text))
+                                                                 : mathematics(text);
+}
+
+// Columns of numbers are set to the right.
 std::string table_html(const Table& table) {
-  std::string html =
-      fmt::format("<h3>{}</h3><div class=\"scroll\"><table><tr>", escaped(table.title));
-  for (const std::string& column : table.columns) html += "<th>" + escaped(column) + "</th>";
-  html += "</tr>";
+  std::vector<bool> numbers(table.columns.size(), !table.rows.empty());
+  for (const auto& row : table.rows) {
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      numbers[k] = numbers[k] && k < row.size() && (row[k].empty() || is_number(row[k]));
+    }
+  }
+  const auto cell = [&](const char* tag, std::size_t column, const std::string& text) {
+    const bool right = column < numbers.size() && numbers[column];
+    return fmt::format("<{0}{1}>{2}</{0}>", tag, right ? " class=\"n\"" : "", cell_html(text));
+  };
+  std::string html = fmt::format("<h3 class=\"plain\">{}</h3>{}<thead><tr>",
+                                 mathematics(table.title), open_data_table());
+  for (std::size_t k = 0; k < table.columns.size(); ++k) html += cell("th", k, table.columns[k]);
+  html += "</tr></thead><tbody>";
   for (const auto& row : table.rows) {
     html += "<tr>";
-    for (const std::string& cell : row) html += "<td>" + escaped(cell) + "</td>";
+    for (std::size_t k = 0; k < row.size(); ++k) html += cell("td", k, row[k]);
     html += "</tr>";
   }
-  return html + "</table></div>\n";
+  return html + "</tbody>" + close_data_table() + "\n";
 }
 
 std::string plot_html(const Plot& plot, const std::string& command,
@@ -74,45 +102,49 @@ std::string plot_html(const Plot& plot, const std::string& command,
   const auto drawn = drawings.find(plot.name);
   if (drawn == drawings.end()) {
     return fmt::format("<p class=\"soft\">{}: not drawn; the points are in {}.csv</p>\n",
-                       escaped(plot.title), escaped(plot.name));
+                       mathematics(plot.title), escaped(plot.name));
   }
   return fmt::format(
       "<figure class=\"plot\">{}<figcaption>{}; also {}.png, .csv, .gp. "
       "<code>{}</code></figcaption></figure>\n",
-      drawn->second, escaped(plot.title), escaped(plot.name), escaped(command));
+      drawn->second, mathematics(plot.title), escaped(plot.name), escaped(command));
 }
 
 std::string section_html(const Reproduced& one,
                          const std::map<std::string, std::string>& drawings) {
   std::string html = fmt::format("<section class=\"card\" id=\"{0}\"><h2>{1}</h2>",
-                                 escaped(one.name), escaped(one.title));
+                                 escaped(one.name), mathematics(one.title));
   for (const Claim& claim : one.findings.claims) html += claim_html(claim);
   for (const Plot& plot : one.findings.plots) html += plot_html(plot, one.command, drawings);
   for (const Table& table : one.findings.tables) html += table_html(table);
   return html + fmt::format("<pre>{}</pre></section>\n", escaped(one.command));
 }
 
-std::string overview_html(const std::vector<Reproduced>& results) {
-  std::string rows;
-  for (const Reproduced& one : results) {
-    rows += fmt::format("<tr><th colspan=\"2\">{}</th></tr>", escaped(one.title));
-    for (const Claim& claim : one.findings.claims) {
-      rows += fmt::format(
-          "<tr><td><a href=\"#{}\">{}</a></td><td><span class=\"chip {}\">{}"
-          "</span></td></tr>",
-          escaped(one.name), escaped(claim.text), tone(claim.outcome), name(claim.outcome));
-    }
+std::string counts_html(const std::vector<Reproduced>& results) {
+  std::string html = "<div class=\"counts\">";
+  for (const auto& [outcome, count] : outcomes(results)) {
+    html += fmt::format(
+        "<button type=\"button\" class=\"count {}\" data-table=\"claims\" data-key=\"{}\" "
+        "aria-pressed=\"false\"><b>{}</b>{}</button>",
+        tone(outcome), name(outcome), count, name(outcome));
   }
-  return "<section class=\"card\"><h2>Claims</h2><table class=\"claims\">" + rows +
-         "</table></section>\n";
+  return html + "</div>";
 }
 
-// Plots as wide as the page, and on narrow screens as wide as they must be to be read.
-constexpr const char* kPlotStyle =
-    "figure.plot{overflow-x:auto;margin:18px 0}figure.plot svg{min-width:620px;width:100%}"
-    "@media (prefers-color-scheme:dark){figure.plot svg{filter:brightness(1.4)}}"
-    "figure.plot figcaption{max-width:none}.claims "
-    ".chip{white-space:normal;border-radius:10px}h3{text-transform:none}";
+std::string overview_html(const std::vector<Reproduced>& results) {
+  std::string html = "<section class=\"card\"><h2>Claims</h2>" + open_data_table("claims") +
+                     "<thead><tr><th>claim</th><th>outcome</th><th>source</th></tr></thead><tbody>";
+  for (const Reproduced& one : results) {
+    for (const Claim& claim : one.findings.claims) {
+      html += fmt::format(
+          "<tr data-key=\"{}\"><td><a href=\"#{}\">{}</a><br/><span class=\"soft small\">{}</span>"
+          "</td><td>{}</td><td class=\"small\">{}</td></tr>",
+          name(claim.outcome), escaped(one.name), mathematics(claim.text), mathematics(one.title),
+          chip(claim.outcome), mathematics(claim.source));
+    }
+  }
+  return html + "</tbody>" + close_data_table() + "</section>\n";
+}
 
 }  // namespace
 
@@ -172,31 +204,40 @@ nlohmann::json reproduce_json(const std::vector<Reproduced>& results) {
   return {{"schema", "attest-reproduce-1"}, {"experiments", std::move(list)}};
 }
 
+std::vector<std::pair<Outcome, std::size_t>> outcomes(const std::vector<Reproduced>& results) {
+  std::vector<std::pair<Outcome, std::size_t>> counts;
+  for (const Outcome outcome :
+       {Outcome::reproduced, Outcome::corrected, Outcome::not_reproduced, Outcome::not_compared}) {
+    std::size_t count = 0;
+    for (const Reproduced& one : results) {
+      for (const Claim& claim : one.findings.claims) count += claim.outcome == outcome ? 1 : 0;
+    }
+    counts.emplace_back(outcome, count);
+  }
+  return counts;
+}
+
 std::string reproduce_page(const std::vector<Reproduced>& results,
                            const std::map<std::string, std::string>& drawings,
                            const std::string& about) {
-  std::string html = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\"><title>The I/O of attention, counted"
-      "</title><style>{}{}</style></head><body><main>\n"
-      "<section class=\"card\"><h1>The I/O of attention, counted</h1><p>Claims of the papers on "
-      "the "
-      "I/O complexity of attention, each beside what was counted or measured here. Words are exact "
-      "counts of schedules in a two-level memory; bounds are proved for the class below unless "
-      "their "
-      "name says that they are none.</p><p>A fitted exponent is that of a power law through "
-      "counts, "
-      "with its 95 % interval; a claimed one is <i>reproduced</i> when it is the nearest of those "
-      "that are claimed anywhere and the interval excludes the others, for constants and terms of "
-      "lower order bend the line. <i>With a correction</i>: so with another constant or under a "
-      "condition that is named. <i>Not compared</i>: there was nothing to hold the claim "
-      "against.</p><details><summary><span class=\"head\">What the bounds "
-      "hold for</span></summary><pre>{}"
-      "</pre></details><p class=\"soft small\">{}</p></section>\n",
-      kPageStyle, kPlotStyle, escaped(io::class_text({})), escaped(about));
-  html += overview_html(results);
-  for (const Reproduced& one : results) html += section_html(one, drawings);
-  return html + "</main></body></html>\n";
+  std::size_t claims = 0;
+  for (const auto& [outcome, count] : outcomes(results)) claims += count;
+  std::string body = fmt::format(
+      "\n<section class=\"card\"><h1>The I/O of attention, counted</h1>"
+      "<p>{} claims of the papers on the I/O complexity of attention, each beside what was counted "
+      "or measured here. Words are exact counts of schedules in a two-level memory; bounds are "
+      "proved for the class below unless their name says that they are none.</p>{}"
+      "<p>A fitted exponent is that of a power law through counts, with its 95 % interval; a "
+      "claimed one is <i>reproduced</i> when it is the nearest of those that are claimed anywhere "
+      "and the interval excludes the others, for constants and terms of lower order bend the line. "
+      "<i>With a correction</i>: so with another constant or under a condition that is named. "
+      "<i>Not compared</i>: there was nothing to hold the claim against.</p><details><summary>"
+      "<span class=\"head\">What the bounds hold for</span></summary><pre>{}</pre></details>"
+      "<p class=\"soft small\">{}</p></section>\n",
+      claims, counts_html(results), mathematics(io::class_text({})), escaped(about));
+  body += overview_html(results);
+  for (const Reproduced& one : results) body += section_html(one, drawings);
+  return framed("The I/O of attention, counted", body);
 }
 
 }  // namespace attest::certify

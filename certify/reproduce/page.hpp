@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "certify/reproduce/experiment.hpp"
@@ -22,6 +23,10 @@ std::string csv(const Table& table);
 
 /// A plot as CSV: curve, kind, x, y.  [certify/reproduce/page_test "CSV"]
 std::string csv(const Plot& plot);
+
+/// How many claims fared how, one entry for each outcome in the order of Outcome.
+/// [certify/reproduce/page_test "counted from the claims"]
+std::vector<std::pair<Outcome, std::size_t>> outcomes(const std::vector<Reproduced>& results);
 
 /// Everything, certify/schemas/reproduce.schema.json.
 nlohmann::json reproduce_json(const std::vector<Reproduced>& results);

@@ -41,6 +41,32 @@ TEST_CASE("the page says every claim, escapes text and needs nothing beside it",
   CHECK_THAT(page, !Contains("src=") && !Contains("http-equiv") && !Contains("<link"));
 }
 
+TEST_CASE("outcomes are counted from the claims", "[page]") {
+  using Counts = std::vector<std::pair<Outcome, std::size_t>>;
+  CHECK(outcomes({sample(), sample()}) == Counts{{Outcome::reproduced, 0},
+                                                 {Outcome::corrected, 2},
+                                                 {Outcome::not_reproduced, 2},
+                                                 {Outcome::not_compared, 2}});
+  const std::string page = reproduce_page({sample(), sample()}, {}, "");
+  using Catch::Matchers::Contains;
+  CHECK_THAT(page, Contains("<p>6 claims of the papers") && Contains("<b>0</b>reproduced<") &&
+                       Contains("<b>2</b>not reproduced<"));
+  // Each button has rows to show.
+  CHECK_THAT(page, Contains("data-key=\"not compared\" aria-pressed") &&
+                       Contains("<tr data-key=\"not compared\">"));
+}
+
+TEST_CASE("formulas of claims, plots and tables are typeset", "[page]") {
+  Reproduced one = sample();
+  one.findings.claims[0].text = "words grow as N^2 d^2/M for M >= d^2";
+  one.findings.plots[1].title = "over sqrt(M)";
+  one.findings.tables[0].columns[0] = "d_k";
+  using Catch::Matchers::Contains;
+  CHECK_THAT(reproduce_page({one}, {}, ""),
+             Contains("N<sup>2</sup> d<sup>2</sup>/M for M \u2265 d<sup>2</sup>") &&
+                 Contains("over \u221a<span") && Contains("d<sub>k</sub></th>"));
+}
+
 TEST_CASE("the results as JSON have every required field of the schema", "[page]") {
   nlohmann::json object = reproduce_json({sample()});
   object["version"] = "test";

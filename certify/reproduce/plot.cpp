@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
 
 #include "certify/count/program.hpp"
 #include "certify/files.hpp"
+#include "certify/report/html/mathematics.hpp"
 #include "core/error.hpp"
 
 namespace attest::certify {
@@ -60,14 +62,39 @@ std::string axes(const Plot& plot) {
         "set arrow 1 from first {0:.10g}, graph 0 to first {0:.10g}, graph 1 nohead lc rgb "
         "\"#808080\" dt 3\nset label 1 {1} at first {0:.10g}, graph 0.03 offset 0.6,0 "
         "noenhanced\n",
-        *plot.mark_x, quoted(plot.mark));
+        *plot.mark_x, quoted(plain_mathematics(plot.mark)));
   }
   return text;
+}
+
+// The size of a drawing whose legend lies below the plot, in the fewest lines that its names need:
+// it takes height that is added, none of the plot's.
+struct Canvas {
+  int width = 860, height = 460, legend_columns = 1;
+};
+
+Canvas canvas_for(const Plot& plot) {
+  // Widths in the font of 13 points; a sample stands before each name.
+  constexpr std::size_t kLetter = 8, kSample = 70, kUsable = 820;
+  constexpr int kLine = 20;
+  std::size_t longest = 1, count = 0;
+  for (const Curve& curve : plot.curves) {
+    if (curve.points.empty()) continue;
+    longest = std::max(longest, plain_mathematics(curve.name).size());
+    ++count;
+  }
+  const std::size_t columns = std::clamp<std::size_t>(kUsable / (longest * kLetter + kSample), 1,
+                                                      std::max<std::size_t>(count, 1));
+  Canvas canvas;
+  canvas.legend_columns = static_cast<int>(columns);
+  canvas.height += kLine * static_cast<int>((count + columns - 1) / columns);
+  return canvas;
 }
 
 }  // namespace
 
 std::string gnuplot_script(const Plot& plot) {
+  const Canvas canvas = canvas_for(plot);
   std::string data, curves;
   std::size_t measured = 0, bounds = 0, number = 0;
   for (const Curve& curve : plot.curves) {
@@ -77,21 +104,24 @@ std::string gnuplot_script(const Plot& plot) {
     data += "EOD\n";
     const std::size_t index = curve.kind == Curve::Kind::bound ? bounds++ : measured++;
     curves += fmt::format("{}$c{} using 1:2 {} title {}", number == 0 ? "plot " : ", \\\n  ",
-                          number, style(curve, index), quoted(curve.name));
+                          number, style(curve, index), quoted(plain_mathematics(curve.name)));
     ++number;
   }
   return fmt::format(
-      "# gnuplot {0}.gp\n{1}"
+      "# gnuplot {0}.gp\nset encoding utf8\n{1}"
       "set title {2} noenhanced\nset xlabel {3} noenhanced\nset ylabel {4} noenhanced\n"
       "{6}"
       "set xtics rotate by -35\nset grid lt 1 lc rgb \"#a0a0a0\" lw 0.3\n"
-      "set key outside right top noenhanced\n"
-      "set terminal svg size 860,460 dynamic font \"sans,13\" linewidth 1.3\n"
+      "set rmargin 7\nset key below center horizontal Left reverse maxcols {9} height 1 "
+      "noenhanced\n"
+      "set terminal svg size {7},{8} dynamic font \"sans,13\" linewidth 1.3\n"
       "set output \"{0}.svg\"\n{5}\n"
-      "set terminal pngcairo size 1720,920 font \"sans,24\" linewidth 2.4 background rgb "
+      "set terminal pngcairo size {10},{11} font \"sans,24\" linewidth 2.4 background rgb "
       "\"white\"\n"
       "set output \"{0}.png\"\nreplot\n",
-      plot.name, data, quoted(plot.title), quoted(plot.x), quoted(plot.y), curves, axes(plot));
+      plot.name, data, quoted(plain_mathematics(plot.title)), quoted(plain_mathematics(plot.x)),
+      quoted(plain_mathematics(plot.y)), curves, axes(plot), canvas.width, canvas.height,
+      canvas.legend_columns, 2 * canvas.width, 2 * canvas.height);
 }
 
 void draw(const Plot& plot, const std::string& folder) {

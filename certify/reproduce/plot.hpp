@@ -7,8 +7,8 @@
 namespace attest::certify {
 
 /// The gnuplot script that draws a plot as `name`.svg and `name`.png in its own folder, its data
-/// inside. Curves differ by colour, by point and, bounds, by dashes, so that grey prints read.
-/// [certify/reproduce/plot_test]
+/// inside, the legend below the plot, which keeps its width. Curves differ by colour, by point and,
+/// bounds, by dashes, so that grey prints read. [certify/reproduce/plot_test]
 std::string gnuplot_script(const Plot& plot);
 
 /// Writes `name`.gp in the folder and runs it. Throws InvalidProblem when there is no gnuplot,

@@ -1,7 +1,9 @@
 #include "certify/reproduce/plot.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "certify/files.hpp"
 #include "core/error.hpp"
@@ -48,6 +50,51 @@ TEST_CASE("a plot is drawn as SVG and PNG", "[plot]") {
   broken.curves.clear();
   CHECK_THROWS_AS(draw(broken, folder.string()), InternalError);
   fs::remove_all(folder);
+}
+
+// The width of the frame of a plot that gnuplot drew, over that of the drawing.
+double share_of_width(const std::string& svg) {
+  const std::regex size("viewBox=\"0 0 ([0-9.]+) "),
+      frame(
+          "M([0-9.]+),[0-9.]+ L[0-9.]+,[0-9.]+ L([0-9.]+),[0-9.]+ L[0-9.]+,[0-9.]+ "
+          "L[0-9.]+,[0-9.]+ Z");
+  std::smatch found, framed;
+  REQUIRE(std::regex_search(svg, found, size));
+  REQUIRE(std::regex_search(svg, framed, frame));
+  return (std::stod(framed[2]) - std::stod(framed[1])) / std::stod(found[1]);
+}
+
+TEST_CASE("a legend of long names leaves the plot two thirds of the width", "[plot]") {
+  namespace fs = std::filesystem;
+  const fs::path folder = "plot_test legend";
+  fs::remove_all(folder);
+  fs::create_directory(folder);
+  Plot plot = small_plot();
+  for (int k = 0; k < 9; ++k) {
+    plot.curves.push_back(
+        {"a schedule with a name that needs much room, and tiles " + std::to_string(k),
+         Curve::Kind::measured,
+         {{1, 2 + k}, {2, 4 + k}}});
+  }
+  draw(plot, folder.string());
+  const fs::path script = folder / "plot_test.gp", drawing = folder / "plot_test.svg";
+  CHECK(share_of_width(read_file(drawing.string())) >= 2. / 3);
+  // The same with the legend beside the plot.
+  const std::string beside =
+      std::regex_replace(read_file(script.string()), std::regex("set rmargin.*\nset key below.*"),
+                         "set key outside right top noenhanced");
+  write_file(script.string(), beside);
+  REQUIRE(std::system(("cd '" + folder.string() + "' && gnuplot plot_test.gp").c_str()) == 0);
+  CHECK(share_of_width(read_file(drawing.string())) < 2. / 3);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("formulas of a plot have the signs of Unicode", "[plot]") {
+  Plot plot = small_plot();
+  plot.title = "N^2 d^2/M", plot.x = "M >= d^2", plot.curves[0].name = "1/sqrt(M)";
+  const std::string script = gnuplot_script(plot);
+  CHECK_THAT(script, Catch::Contains("N\u00b2 d\u00b2/M") && Catch::Contains("M \u2265 d\u00b2") &&
+                         Catch::Contains("1/\u221aM"));
 }
 
 }  // namespace

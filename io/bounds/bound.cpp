@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "core/error.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::io {
 namespace {
@@ -66,7 +67,7 @@ std::string Bound::to_string() const {
   if (!applies()) {
     text += why_not();
   } else if (form == Form::words) {
-    text += std::to_string(words) + " words";
+    text += thousands(words) + " words";
   } else {
     text += "about " + number(leading) + " words";
   }
@@ -104,7 +105,7 @@ std::string report(const KernelClass& kernel, const std::vector<Bound>& bounds) 
   std::string text = class_text(kernel) + "bounds\n";
   for (const Bound& bound : bounds) text += "  " + bound.to_string() + '\n';
   const std::optional<Bound> best = greatest(bounds);
-  text += best ? "greatest lower bound: " + std::to_string(best->words) + " words, " + best->name
+  text += best ? "greatest lower bound: " + thousands(best->words) + " words, " + best->name
                : std::string("no lower bound applies");
   return text + '\n';
 }

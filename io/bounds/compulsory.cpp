@@ -30,6 +30,24 @@ Words distinct_words(const Extent& extent, Storage storage, const OperandRows& r
   throw InternalError("Storage out of range");
 }
 
+std::string distinct_words_formula(Storage storage, const OperandNames& rows) {
+  const bool same = rows.k == rows.v;
+  switch (storage) {
+    case Storage::disjoint:
+      return rows.q + " d_k + " +
+             (same ? rows.k + " (d_k + d_v)" : rows.k + " d_k + " + rows.v + " d_v");
+    case Storage::key_is_value:
+      // Fewer rows are read of K than of V where the names differ.
+      return rows.q + " d_k + " + rows.k + " max(d_k, d_v)" +
+             (same ? "" : " + (" + rows.v + " - " + rows.k + ") d_v");
+    case Storage::query_is_key:
+      return "max(" + rows.q + ", " + rows.k + ") d_k + " + rows.v + " d_v";
+    case Storage::unknown:
+      return "0";
+  }
+  throw InternalError("Storage out of range");
+}
+
 Words greatest_of_many_keys(const std::vector<Bound>& others) {
   Words greatest = 0;
   for (const Bound& bound : others) {

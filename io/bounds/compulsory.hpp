@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "io/bounds/bound.hpp"
@@ -18,6 +19,14 @@ struct OperandRows {
 /// Distinct words of those rows of Q, K and V: what is shared is counted once, and of storage
 /// shared in an unknown way nothing is counted.  [io/bounds/class_test "shared storage"]
 Words distinct_words(const Extent& extent, Storage storage, const OperandRows& rows);
+
+/// Names of the numbers of OperandRows: "rows" of Q, "columns" of K and V.
+struct OperandNames {
+  std::string q, k, v;
+};
+
+/// Returns the formula of distinct_words: "rows d_k + columns (d_k + d_v)".
+std::string distinct_words_formula(Storage storage, const OperandNames& rows);
 
 /// The greatest of `others` that are lower bounds and speak of rows with at least two visible keys
 /// alone; 0 if none is. Words that other rows must move come on top of the greatest:

@@ -18,14 +18,14 @@ TEST_CASE("a report is approved", "[io][bounds]") {
   K5  segments are whole numbers of transfers, rounded outward
   K6  one fast memory, or blocks that could run one after another
 bounds
-  compulsory_forward: lower bound (proved): 65536 words  [rows>=2 d_k + columns>=2 d_k + columns d_v + q d_v; docs/theory/bounds/compulsory.md]
-  scores_only: not applicable: range: fast_words is 1025; it must be at most 1024  [2Z d_k/sqrt(M) - Z - 2M; docs/theory/bounds/scores.md]
-  scores_only_large: lower bound (proved): 262666 words  [max_{X,Y} Y + X (h - 1), h = ceil((Z - F(Y))/F(M+X)) >= 1; at least Z d_k^2/M for M >= 2 d_k^2; docs/theory/bounds/scores.md]
-  theorem_a: lower bound (proved): 1047793 words  [max_{X,Y} Y + X (h - 1), h = ceil((Z d_v - F(Y))/F(M+X)) >= 1; docs/theory/bounds/theorem-a.md]
-  theorem_a_large: lower bound (proved): 1047553 words  [4Z d^2/M; docs/theory/bounds/theorem-a.md]
-  theorem_b: not applicable: range: fast_words is 1025; it must be at most 1024  [2Z (d_k + d_v)/sqrt(M) - Z - 2M; docs/theory/bounds/theorem-b.md]
-  theorem_b_once: not applicable: once: the kernel may recompute; it does not declare that it evaluates once  [max_{X,Y} Y + X (h - 1) - Z, h = ceil((Z (d_k + d_v) - F(Y))/F(M+X)) >= 1; docs/theory/bounds/theorem-b.md]
-greatest lower bound: 1047793 words, theorem_a
+  compulsory_forward: lower bound (proved): 65,536 words  [rows>=2 d_k + columns>=2 d_k + columns d_v + q d_v; docs/theory/bounds/compulsory.md]
+  scores_only: not applicable: range: fast_words is 1025; it must be at most 1024  [max_X max(X (T - F(X)), M F(M+X) + X (T - F(M)))/F(M+X) - Z, T = Z d_k, F(B) = (B/3)^(3/2), X d_k >= F(M+X); docs/theory/bounds/scores.md]
+  scores_only_large: lower bound (proved): 262,666 words  [max_{X,Y} Y + X (h - 1) + 1, h = ceil((Z - F(Y))/F(M+X)) >= 1, F(B) = max(B, (B/2d_k)^2); at least Z d_k^2/M for M >= 2 d_k^2; docs/theory/bounds/scores.md]
+  theorem_a: lower bound (proved): 1,047,793 words  [max_{X,Y} Y + X (h - 1) + 1, h = ceil((Z d_v - F(Y))/F(M+X)) >= 1; docs/theory/bounds/theorem-a.md]
+  theorem_a_large: lower bound (proved): 1,047,553 words  [4Z d^2/M; docs/theory/bounds/theorem-a.md]
+  theorem_b: not applicable: range: fast_words is 1025; it must be at most 1024  [max_X max(X (T - F(X)), M F(M+X) + X (T - F(M)))/F(M+X) - Z, T = Z (d_k + d_v), F(B) = (B/3)^(3/2), X d_k >= F(M+X); docs/theory/bounds/theorem-b.md]
+  theorem_b_once: not applicable: once: the kernel may recompute; it does not declare that it evaluates once  [max_{X,Y} Y + X (h - 1) + 1 - Z, h = ceil((Z (d_k + d_v) - F(Y))/F(M+X)) >= 1, F(B) = (B/3)^(3/2); docs/theory/bounds/theorem-b.md]
+greatest lower bound: 1,047,793 words, theorem_a
 )");
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "core/text/thousands.hpp"
+
 namespace attest::io {
 namespace {
 
@@ -62,7 +64,7 @@ std::string BestSchedule::to_string() const {
     text += candidate.schedule + ": ";
     if (candidate.refusal.empty()) {
       const auto amount = [this](const Candidate& of) {
-        return std::to_string(moved(of).value()) + (unit == Unit::words ? " words" : " bytes");
+        return thousands(moved(of).value()) + (unit == Unit::words ? " words" : " bytes");
       };
       text += amount(candidate);
       if (&candidate != &best()) text += percent_more(moved(candidate), moved(best()));

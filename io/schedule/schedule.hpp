@@ -96,6 +96,8 @@ class ScheduleFamily {
   virtual std::string name() const = 0;
   /// One line for people.
   virtual std::string summary() const = 0;
+  /// Returns the paper and the algorithm that it comes from: "Dao 2023, Algorithm 1".
+  virtual std::string source() const { return "this project's own"; }
   /// Returns what the bounds may take for granted of the family's schedules, whatever the problem.
   virtual KernelClass kernel_class() const = 0;
   virtual Direction direction() const = 0;

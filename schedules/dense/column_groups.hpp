@@ -95,6 +95,7 @@ struct ColumnGroups {
 struct Flash2Row {
   using Head = ForwardHead;
   static constexpr const char* kName = "flash2_row";
+  static constexpr const char* kSource = "this project's own, after Dao 2023, Algorithm 1";
   static constexpr const char* kSummary =
       "query blocks stay, single keys pass by word by word; optimal from 4 d^2 words on";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,

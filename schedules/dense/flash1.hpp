@@ -30,6 +30,8 @@ struct Flash1Over {
   using Head = ForwardHead;
   static constexpr const char* kDense = "flash1";
   static constexpr const char* kName = W::kLists ? "block_flash1" : kDense;
+  static constexpr const char* kSource =
+      W::kLists ? "Dao et al. 2022, Algorithm 5" : "Dao et al. 2022, Algorithm 1";
   static constexpr const char* kSummary =
       W::kLists ? "block-sparse FlashAttention: listed key blocks stay, O, m and l pass; index "
                   "words count"

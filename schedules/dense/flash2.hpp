@@ -21,6 +21,9 @@ struct Flash2Over {
   using Head = ForwardHead;
   static constexpr const char* kDense = "flash2";
   static constexpr const char* kName = W::kLists ? "block_flash2" : kDense;
+  static constexpr const char* kSource =
+      W::kLists ? "Dao 2023, Algorithm 1, over the blocks of Dao et al. 2022, Algorithm 5"
+                : "Dao 2023, Algorithm 1";
   static constexpr const char* kSummary =
       W::kLists ? "flash2 over a list of tiles: query blocks stay, listed key blocks pass by; "
                   "index words count"

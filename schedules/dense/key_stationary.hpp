@@ -25,6 +25,9 @@ struct KeyStationaryOver {
   using Head = BackwardHead;
   static constexpr const char* kDense = "key_stationary";
   static constexpr const char* kName = W::kLists ? "block_key_stationary" : kDense;
+  static constexpr const char* kSource =
+      W::kLists ? "Dao 2023, Algorithm 2, trimmed, over the blocks of Dao et al. 2022, Algorithm 5"
+                : "Dao 2023, Algorithm 2, trimmed";
   static constexpr const char* kSummary =
       W::kLists ? "key_stationary over transposed lists of tiles: dQ is read and written; index "
                   "words count"
@@ -105,6 +108,7 @@ using KeyStationary = KeyStationaryOver<TileMap>;
 struct Flash1Backward {
   using Head = BackwardHead;
   static constexpr const char* kName = "flash1_bwd";
+  static constexpr const char* kSource = "Dao et al. 2022, Algorithm 4";
   static constexpr const char* kSummary =
       "the backward of flash1: key blocks stay, dQ is read and written for every tile";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,

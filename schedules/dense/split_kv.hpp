@@ -14,6 +14,7 @@ namespace attest::schedules {
 struct SplitKv {
   using Head = ForwardHead;
   static constexpr const char* kName = "split_kv";
+  static constexpr const char* kSource = "Dao, Haziza, Massa and Sizov 2023 (flash-decoding)";
   static constexpr const char* kSummary =
       "flash-decoding: flash2 on parts of the keys, merged through LSE";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,

@@ -20,6 +20,8 @@ struct SquareTiled {
   using Head = ForwardHead;
   enum Variant : std::int64_t { kStable, kPaper };
   static constexpr const char* kName = "square_tiled";
+  static constexpr const char* kSource =
+      "Saha and Ye 2024, Algorithm 1; variant=stable this project's own";
   static constexpr const char* kSummary =
       "Saha and Ye: square tiles for both products, S in slow memory";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};

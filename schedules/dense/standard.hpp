@@ -13,6 +13,7 @@ namespace attest::schedules {
 struct Standard {
   using Head = ForwardHead;
   static constexpr const char* kName = "standard";
+  static constexpr const char* kSource = "Dao et al. 2022, Algorithm 0";
   static constexpr const char* kSummary = "unfused attention: S and P in slow memory";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};
   static std::vector<Parameter<Standard>> parameters() {

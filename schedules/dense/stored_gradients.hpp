@@ -32,6 +32,7 @@ inline io::MutableSlowMatrix pairs_matrix(const HeadShape& s) {
 struct StandardBackward {
   using Head = BackwardHead;
   static constexpr const char* kName = "standard_bwd";
+  static constexpr const char* kSource = "Dao et al. 2022, Algorithm 3";
   static constexpr const char* kSummary = "unfused backward from the P that the forward saved";
   static constexpr io::KernelClass kClass{.products = io::Products::scores_given};
   static constexpr bool kReadsSaved = true, kNoSoftcap = true;
@@ -145,6 +146,7 @@ struct SquareTiledBackward {
   using Head = BackwardHead;
   static constexpr bool kNoSoftcap = true;
   static constexpr const char* kName = "square_tiled_bwd";
+  static constexpr const char* kSource = "this project's own, after Saha and Ye 2024";
   static constexpr const char* kSummary =
       "square tiles for all five products, P and dS in slow memory";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once,

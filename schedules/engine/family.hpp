@@ -26,6 +26,7 @@
 /// From a schedule struct to io::ScheduleFamily. A schedule struct has
 ///
 ///   static constexpr const char* kName, *kSummary, and static const Parameters<…>& parameters()
+///   optionally static constexpr const char* kSource, the paper and the algorithm it comes from
 ///   optionally static constexpr io::KernelClass kClass, what the bounds may take for granted
 ///   run(machine, head), cost(head)
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
@@ -141,6 +142,10 @@ class Family : public io::ScheduleFamily {
 
   std::string name() const override { return S::kName; }
   std::string summary() const override { return S::kSummary; }
+  std::string source() const override {
+    if constexpr (requires { S::kSource; }) return S::kSource;
+    return io::ScheduleFamily::source();
+  }
   io::KernelClass kernel_class() const override {
     if constexpr (requires { S::kClass; }) return S::kClass;
     return {};

@@ -153,6 +153,7 @@ struct LossForward {
 struct LossLarge {
   using Head = LossHead;
   static constexpr const char* kName = "loss_large";
+  static constexpr const char* kSource = "Li et al. 2024, large cache";
   static constexpr const char* kSummary =
       "blocks of rows stay, W = p A2 is stored (Li et al., large cache)";
   static std::vector<Parameter<LossLarge>> parameters() {
@@ -272,6 +273,7 @@ struct LossLargeDirect {
 struct LossSmall {
   using Head = LossHead;
   static constexpr const char* kName = "loss_small";
+  static constexpr const char* kSource = "Li et al. 2024, Algorithm 6";
   static constexpr const char* kSummary =
       "square tiles, S and p in slow memory (Li et al., small cache)";
   static constexpr io::KernelClass kClass{.evaluation = io::Evaluation::once};

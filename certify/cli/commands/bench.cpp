@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
+#include "certify/audit/voucher.hpp"
 #include "certify/campaign/campaign.hpp"
+#include "certify/campaign/host.hpp"
 #include "certify/campaign/where_run.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/commands/kernel_campaign.hpp"
@@ -15,7 +18,11 @@
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/cli/timer.hpp"
+#include "certify/digest.hpp"
+#include "certify/plan/coverage.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/comparison.hpp"
+#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
 #include "proptest/judge/truth/affordable.hpp"
@@ -28,6 +35,7 @@ using KernelList = std::vector<const attest_kernel*>;
 struct BenchOptions {
   std::vector<std::string> kernels;
   std::string problem, direction;
+  std::vector<std::string> certificates;
   BenchSetting setting{{}, 1, 9, 1};
   bool json = false;
   IsolationOptions isolation;
@@ -93,10 +101,46 @@ proptest::LawResult judged(const attest_kernel& kernel, const BenchSetting& sett
                        c);
 }
 
+// The kernels that a certificate vouches for, each with the file of it.
+using Vouched = std::map<std::string, std::string>;
+
+VouchedKernel as_vouched(const attest_kernel& kernel, const Problem& problem,
+                         const std::vector<Direction>& directions) {
+  const auto library = worker::library_of(kernel);
+  VouchedKernel vouched{kernel.description.name,
+                        library ? sha256_of_file(*library) : program_sha256(),
+                        exercised_by(problem, kernel.description.features),
+                        {}};
+  for (const Direction direction : directions) {
+    vouched.directions.emplace_back(word_of(direction));
+  }
+  return vouched;
+}
+
+// A certificate of none of the kernels is a mistake of the caller's.
+Vouched vouched_kernels(const KernelList& kernels, const BenchOptions& options,
+                        const Problem& problem, const std::vector<Direction>& directions) {
+  Vouched vouched;
+  for (const std::string& file : options.certificates) {
+    const nlohmann::json certificate = read_certificate(file);
+    bool any = false;
+    for (const attest_kernel* kernel : kernels) {
+      if (!vouches(certificate, as_vouched(*kernel, problem, directions))) continue;
+      vouched.emplace(kernel->description.name, file);
+      any = true;
+    }
+    if (any) continue;
+    throw InvalidProblem("--certificate " + file +
+                         ": names none of these kernels; pass one that attest certify --out wrote "
+                         "of them");
+  }
+  return vouched;
+}
+
 // The first kernel that may not be timed. This problem first: it takes less than a campaign.
 std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const KernelList& kernels,
                                const BenchSetting& setting,
-                               const std::vector<Direction>& directions) {
+                               const std::vector<Direction>& directions, const Vouched& vouched) {
   for (const attest_kernel* kernel : kernels) {
     for (const Direction direction : directions) {
       const proptest::LawResult found = judged(*kernel, setting, direction);
@@ -110,6 +154,7 @@ std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const Kern
     }
   }
   for (const attest_kernel* kernel : kernels) {
+    if (vouched.count(kernel->description.name) > 0) continue;
     CampaignResult result = kernel_campaign(schedules, *kernel, campaign_options(setting.seed));
     if (outcome(result) != "certified") return Refusal{std::move(result), "is not certified", ""};
   }
@@ -152,7 +197,8 @@ void print_times(const BenchSetting& setting, const std::vector<KernelTime>& row
 }
 
 // Prints what has times and what has none; the exit status.
-int tell(const Registry& kernels, const Times& times, const BenchSetting& setting, bool json) {
+int tell(const Registry& kernels, const Times& times, const BenchSetting& setting,
+         const Vouched& vouched, bool json) {
   std::vector<CampaignResult> results;
   for (const Refusal& refused : times.refused) results.push_back(refused.result);
   const int code = exit_code(results);
@@ -166,11 +212,18 @@ int tell(const Registry& kernels, const Times& times, const BenchSetting& settin
           {"verdict", first.details.empty() ? outcome(result) : name(result.verdict)},
           {"why", first.why + (first.details.empty() ? "" : ": ") + first.details}};
     }
+    object["certificates"] = nlohmann::json::array();
+    for (const auto& [kernel, file] : vouched) {
+      object["certificates"].push_back({{"kernel", kernel}, {"file", file}});
+    }
     object["exit_code"] = code;
     fmt::print("{}\n", json_text(object));
     return code;
   }
   if (!times.rows.empty()) print_times(setting, times.rows);
+  for (const auto& [kernel, file] : vouched) {
+    fmt::print("{} is certified by {}\n", kernel, printable(file));
+  }
   for (const Refusal& refused : times.refused) {
     if (!times.rows.empty()) fmt::print("\n");
     print_refusal(kernels.find(refused.result.kernel), refused, setting);
@@ -220,16 +273,17 @@ int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
     proptest::require_affordable(kernel->description, setting.problem, proptest::Work::judgement);
   }
   const std::vector<std::string> libraries = library_contents(kernels);
+  const Vouched vouched = vouched_kernels(kernels, options, setting.problem, directions);
   const InterruptGuard guard(OnInterrupt::ask);
-  if (auto refused = refusal(schedules, kernels, setting, directions)) {
-    return tell(known.registry(), {{}, {std::move(*refused)}}, setting, options.json);
+  if (auto refused = refusal(schedules, kernels, setting, directions, vouched)) {
+    return tell(known.registry(), {{}, {std::move(*refused)}}, setting, vouched, options.json);
   }
   if (interrupted()) return end_interrupted();
   // Calls through a worker would be timed with their messages.
   const Times times = timed(kernels, setting, directions, options.isolation.timeout_seconds);
   if (times.interrupted) return end_interrupted();
   require_unchanged(kernels, libraries);
-  return tell(known.registry(), times, setting, options.json);
+  return tell(known.registry(), times, setting, vouched, options.json);
 }
 
 }  // namespace
@@ -248,6 +302,13 @@ void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegist
                    "problem string, for example hq=8,sq=2048,d=64,mask=causal_br")
       ->required()
       ->check(not_empty());
+  command
+      ->add_option(
+          "--certificate", options->certificates,
+          "a file that attest certify --out wrote of one of the kernels, from the same file of "
+          "the same bytes: it is not certified again; may be given again")
+      ->allow_extra_args(false)
+      ->check(not_empty());
   command->add_option("--direction", options->direction,
                       "forward or backward; default both where every kernel has them");
   command->add_option("--threads", options->setting.threads, "threads a kernel may use, default 1")
@@ -265,10 +326,14 @@ void add_bench(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       "One\n"
       "that dies or takes longer than --timeout is refused, and the others are timed without it.\n"
       "Ratios are paired by round, so that what slows the machine for a while cancels.\n"
+      "A certificate of another file, of another verdict, or without checks of what the problem "
+      "has is\n"
+      "bad input, exit status 2; one that vouches for a kernel takes the place of its campaign.\n"
       "Examples:\n"
       "  attest bench cpu/standard cpu/flash2 --problem hq=8,sq=2048,d=64\n"
       "  attest bench cpu/flash2 ./libmine.so --problem sq=4096,d=128 --direction forward "
       "--threads 2\n"
+      "  attest bench ./libmine.so --certificate certificate.json --problem sq=4096,d=128\n"
       "  attest bench cpu/flash2 sparse/block_flash2 --problem sq=4096,d=64,mask=block_64_10_1");
   command->callback([&registry, &schedules, &action, options] {
     action = [&registry, &schedules, options] { return bench(registry, schedules, *options); };

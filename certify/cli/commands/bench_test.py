@@ -8,9 +8,11 @@ import glob
 import json
 import os
 import platform
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -37,16 +39,39 @@ def timer_of(program):
 
 
 class Bench(unittest.TestCase):
-    def test_a_library(self):
-        code, text = bench(f"{EXAMPLES}/libpacked_qkv.so", "--problem", "hq=2,sq=32,d=16",
-                           "--rounds", "3", "--json")
-        self.assertEqual(code, 0, text)
-        [row] = json.loads(text)["times"]  # it has no backward
-        self.assertEqual(row["kernel"], f"{EXAMPLES}/libpacked_qkv.so:example/packed_qkv")
-        self.assertEqual(row["direction"], "forward")
-        self.assertGreater(row["seconds"]["median"], 0)
-        self.assertGreater(row["useful_flops"], 0)
-        self.assertEqual(row["against_first"]["median"], 1)
+    def test_a_library_with_a_certificate(self):
+        problem = ("--problem", "hq=2,sq=32,d=16", "--rounds", "3")
+        with tempfile.TemporaryDirectory() as folder:
+            library, made = f"{folder}/libpacked_qkv.so", f"{folder}/certificate.json"
+            shutil.copy(f"{EXAMPLES}/libpacked_qkv.so", library)
+            subprocess.run([ATTEST, "certify", library, "--out", made], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, timeout=300, check=True)
+            code, text = bench(library, "--certificate", made, *problem, "--json")
+            self.assertEqual(code, 0, text)
+            told = json.loads(text)
+            [row] = told["times"]  # it has no backward
+            self.assertEqual(row["kernel"], f"{library}:example/packed_qkv")
+            self.assertEqual(row["direction"], "forward")
+            self.assertGreater(row["seconds"]["median"], 0)
+            self.assertGreater(row["useful_flops"], 0)
+            self.assertEqual(row["against_first"]["median"], 1)
+            self.assertEqual(told["certificates"],
+                             [{"kernel": f"{library}:example/packed_qkv", "file": made}])
+            # Another binary of the same name.
+            with open(library, "ab") as file:
+                file.write(b"x")
+            done = subprocess.run([ATTEST, "bench", library, "--certificate", made, *problem],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  timeout=300, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("is of another file, SHA-256 ", done.stderr)
+            self.assertNotIn("Gflop/s", done.stdout)
+            # A certificate of none of the kernels.
+            done = subprocess.run([ATTEST, "bench", "cpu/flash2", "--certificate", made, *problem],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  timeout=300, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("names none of these kernels", done.stderr)
 
     def test_a_library_that_crashes_is_not_timed(self):
         code, text = bench(f"{PLUGINS}/libmisbehaving.so:crash", "--problem", "sq=8,d=4")

@@ -8,10 +8,13 @@
 #include "certify/cli/commands/count_cache.hpp"
 #include "certify/cli/python_function.hpp"
 #include "certify/cli/terminal.hpp"
+#include "certify/count/count_sweep.hpp"
+#include "certify/count/memory_sweep.hpp"
 #include "certify/files.hpp"
 #include "certify/printable.hpp"
 #include "certify/sparse_inputs/sparse_inputs.hpp"
 #include "core/error.hpp"
+#include "core/text/thousands.hpp"
 #include "io/schedule/best_schedule.hpp"
 #include "io/schedule/schedule_count.hpp"
 #include "sparse/inputs/schedules/input_schedules.hpp"
@@ -23,7 +26,7 @@ constexpr int kInternal = 5;
 
 struct CountOptions {
   std::string schedule, problem, inputs;
-  std::optional<std::int64_t> fast_words, fast_bytes;
+  std::string fast_words, fast_bytes;  // as memory_sizes takes them
   CacheCountOptions cache;
   std::string trace;
   std::vector<std::string> replays;
@@ -31,22 +34,43 @@ struct CountOptions {
   bool without_best = false, json = false;
 };
 
-io::FastMemory capacity_of(const CountOptions& options) {
-  if (options.fast_words && options.fast_bytes) {
+std::vector<io::FastMemory> capacities_of(const CountOptions& options) {
+  const bool words = !options.fast_words.empty(), bytes = !options.fast_bytes.empty();
+  if (words && bytes) {
     throw InvalidProblem("--fast-words and --fast-bytes together; pass one of them");
   }
-  if (options.fast_words) return io::FastMemory::of_words(*options.fast_words);
-  if (options.fast_bytes) return io::FastMemory::of_bytes(*options.fast_bytes);
-  throw InvalidProblem("no fast memory given; pass --fast-words M or --fast-bytes B");
+  if (!words && !bytes) {
+    throw InvalidProblem("no fast memory given; pass --fast-words M or --fast-bytes B");
+  }
+  std::vector<io::FastMemory> capacities;
+  for (const std::int64_t size : memory_sizes(words ? options.fast_words : options.fast_bytes)) {
+    capacities.push_back(words ? io::FastMemory::of_words(size) : io::FastMemory::of_bytes(size));
+  }
+  return capacities;
+}
+
+// Refuses what is no size of fast memory, no list and no range of them.
+CLI::Validator sizes_of_memory() {
+  return CLI::Validator(
+      [](std::string& text) {
+        try {
+          memory_sizes(text);
+          return std::string();
+        } catch (const InvalidProblem& error) {
+          return std::string(error.what());
+        }
+      },
+      "");
 }
 
 std::string text(io::FastMemory capacity) {
-  return capacity.words != io::FastMemory::kUnlimited ? fmt::format("{} words", capacity.words)
-                                                      : fmt::format("{} bytes", capacity.bytes);
+  return capacity.words != io::FastMemory::kUnlimited ? thousands(capacity.words) + " words"
+                                                      : thousands(capacity.bytes) + " bytes";
 }
 
 void print_row(const char* what, io::Words words, io::Words bytes) {
-  fmt::print("  {:<8} {:>20} words {:>20} bytes\n", what, words.value(), bytes.value());
+  fmt::print("  {:<8} {:>20} words {:>20} bytes\n", what, thousands(words.value()),
+             thousands(bytes.value()));
 }
 
 void print_traffic(const io::ScheduleCount& count) {
@@ -58,8 +82,9 @@ void print_traffic(const io::ScheduleCount& count) {
   fmt::print("  closed form: {}\n",
              count.closed_form_equal() ? good("equal") : bad("differs from the count"));
   if (count.blocks.count > 1) {
-    fmt::print("  {} parallel blocks, the busiest moves {} words\n", count.blocks.count.value(),
-               count.blocks.busiest_words.value());
+    fmt::print("  {} parallel blocks, the busiest moves {} words\n",
+               thousands(count.blocks.count.value()),
+               thousands(count.blocks.busiest_words.value()));
   }
 }
 
@@ -70,7 +95,8 @@ void print_bounds(const io::ScheduleCount& count) {
   }
   const auto &lower = count.lower, &every = count.lower_of_every;
   if (lower && every && every->words != lower->words) {
-    fmt::print("of kernels that declare nothing: {} words, {}\n", every->words, every->name);
+    fmt::print("of kernels that declare nothing: {} words, {}\n", thousands(every->words),
+               every->name);
   }
 }
 
@@ -93,8 +119,9 @@ void print_replays(const std::vector<Replayed>& replays, io::Words explicit_read
                          static_cast<double>(explicit_reads.value());
     fmt::print(
         "  {}: reads {} words, {:.2f} times the schedule's; writes {} words, {} of scratch\n",
-        replayed.cache.to_string(), traffic.read_words().value(), times,
-        traffic.written_words().value(), traffic.scratch_written_words().value());
+        replayed.cache.to_string(), thousands(traffic.read_words().value()), times,
+        thousands(traffic.written_words().value()),
+        thousands(traffic.scratch_written_words().value()));
   }
 }
 
@@ -142,12 +169,56 @@ Counted counted_sparse(const CountOptions& options, const Problem& problem,
   return counted;
 }
 
-int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
-  const io::FastMemory capacity = capacity_of(options);
+Counted counted(const io::ScheduleRegistry& schedules, const CountOptions& options,
+                const Problem& problem, io::FastMemory capacity) {
+  return options.inputs.empty() ? counted_dense(schedules, options, problem, capacity)
+                                : counted_sparse(options, problem, capacity);
+}
+
+// Where the schedule fits in no memory of the sweep, the reason is an error as without a sweep.
+int sweep(const io::ScheduleRegistry& schedules, const CountOptions& options,
+          const std::vector<io::FastMemory>& capacities) {
+  if (!options.trace.empty() || !options.replays.empty()) {
+    throw InvalidProblem("--trace and --replay are for one size of fast memory");
+  }
   const Problem problem = Problem::parse(options.problem);
-  const Counted counted = options.inputs.empty()
-                              ? counted_dense(schedules, options, problem, capacity)
-                              : counted_sparse(options, problem, capacity);
+  std::vector<SweepRow> rows;
+  std::vector<std::string> faults;
+  std::string inputs;
+  bool any = false;
+  for (const io::FastMemory capacity : capacities) {
+    rows.push_back({capacity, std::nullopt, std::nullopt, ""});
+    try {
+      Counted found = counted(schedules, options, problem, capacity);
+      for (const std::string& fault : found.of.faults()) faults.push_back(fault);
+      rows.back().count = std::move(found.of);
+      rows.back().best = std::move(found.best);
+      inputs = found.inputs;
+      any = true;
+    } catch (const io::CapacityExceeded& error) {
+      if (!any && rows.size() == capacities.size()) throw;
+      rows.back().refusal = error.what();
+    }
+  }
+  const int code = faults.empty() ? 0 : kInternal;
+  if (options.json) {
+    fmt::print("{}\n", json_text(sweep_json(rows, problem, inputs, code)));
+  } else {
+    fmt::print("{}  {}\n{}\n", bold("schedule"), printable(options.schedule),
+               printable(problem.to_string()));
+    if (!inputs.empty()) fmt::print("inputs {}\n", printable(inputs));
+    fmt::print("\n{}", sweep_text(rows));
+  }
+  for (const std::string& fault : faults) fmt::print(stderr, "attest: internal error: {}\n", fault);
+  return code;
+}
+
+int count(const io::ScheduleRegistry& schedules, const CountOptions& options) {
+  const std::vector<io::FastMemory> capacities = capacities_of(options);
+  if (capacities.size() > 1) return sweep(schedules, options, capacities);
+  const io::FastMemory capacity = capacities.front();
+  const Problem problem = Problem::parse(options.problem);
+  const Counted counted = cli::counted(schedules, options, problem, capacity);
   const std::vector<std::string> faults = counted.of.faults();
   const int code = faults.empty() ? 0 : kInternal;
   if (options.json) {
@@ -205,7 +276,7 @@ int count_either(const Registry& registry, const io::ScheduleRegistry& schedules
     }
     return count(schedules, options);
   }
-  if (options.fast_words || options.fast_bytes || !options.trace.empty() ||
+  if (!options.fast_words.empty() || !options.fast_bytes.empty() || !options.trace.empty() ||
       !options.replays.empty() || !options.inputs.empty() ||
       (options.without_best && !of_function)) {
     throw InvalidProblem(
@@ -228,7 +299,6 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
   CLI::App* command =
       app.add_subcommand("count", "words and bytes a schedule moves, and what every kernel must");
   auto options = std::make_shared<CountOptions>();
-  const auto most = static_cast<std::uint64_t>(io::FastMemory::kUnlimited) - 1;
   command
       ->add_option("--schedule", options->schedule,
                    "a schedule (attest list schedules), tiles as in flash2:bq=64,bk=32 or left "
@@ -248,10 +318,13 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
                    "csr:density=D,seed=S, or those of a file, PATH.safetensors; schedules "
                    "sparse_flash, stored_support, sparse_flash_bwd, stored_support_bwd")
       ->check(not_empty());
-  command->add_option("--fast-words", options->fast_words, "fast memory in words")
-      ->check(whole_number(most));
-  command->add_option("--fast-bytes", options->fast_bytes, "fast memory in bytes")
-      ->check(whole_number(most));
+  command
+      ->add_option("--fast-words,--M", options->fast_words,
+                   "fast memory in words; several sizes as 1024,4096 or 1024:65536:x2 or "
+                   "1024:8192:+1024 make a table")
+      ->check(sizes_of_memory());
+  command->add_option("--fast-bytes", options->fast_bytes, "the same in bytes")
+      ->check(sizes_of_memory());
   command
       ->add_option("--cache", options->cache.cache,
                    "SIZE,ASSOC,LINE: bytes, ways and bytes of a line of the cache simulated")
@@ -280,6 +353,7 @@ void add_count(CLI::App& app, const Registry& registry, const io::ScheduleRegist
       "Examples:\n"
       "  attest count --schedule flash2:bq=64,bk=64 --problem sq=4096,d=64 --fast-words 16384\n"
       "  attest count --schedule two_pass_row --problem sq=65536,d=64 --fast-words 32768\n"
+      "  attest count --schedule hybrid --problem sq=4096,d=64 --M 1024:65536:x2\n"
       "  attest count --schedule flash2:bq=16,bk=1 --problem sq=64,d=8 --fast-words 320 "
       "--replay lru:320 --replay belady:320\n"
       "  attest count --schedule hybrid --problem sq=4096,d=64,dtype=bf16 --fast-bytes 8192\n"

@@ -13,6 +13,7 @@
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -29,7 +30,7 @@ Direction parse_direction(const std::string& text) {
 }
 
 void print_row(const char* what, std::int64_t bytes, const char* why) {
-  fmt::print("  {:<13} {:>16} bytes  {}\n", what, bytes, why);
+  fmt::print("  {:<13} {:>16} bytes  {}\n", what, thousands(bytes), why);
 }
 
 void print_lines(const CacheCount& count) {
@@ -48,7 +49,7 @@ void print_own_count(const CacheCount& count) {
   fmt::print(
       "\nits own schedule, {}, moves {} bytes with {} bytes of fast memory:\n"
       "the cache moved {:.3f} times as many, {:.3f} without what it fetched to be overwritten\n",
-      own.schedule, bytes, own.capacity.bytes,
+      own.schedule, thousands(bytes), thousands(own.capacity.bytes),
       static_cast<double>(count.moved_bytes()) / static_cast<double>(bytes),
       static_cast<double>(count.moved_bytes_without_allocation()) / static_cast<double>(bytes));
 }
@@ -57,7 +58,7 @@ void print_best(const CacheCount& count) {
   const io::Candidate& best = count.best.best();
   const std::int64_t bytes = best.traffic.total_bytes().value();
   fmt::print("best_schedule, {} bytes of fast memory: {} moves {} bytes, {:.3f} of this kernel's\n",
-             count.fast_bytes, best.schedule, bytes,
+             thousands(count.fast_bytes), best.schedule, thousands(bytes),
              static_cast<double>(bytes) / static_cast<double>(count.moved_bytes()));
 }
 
@@ -66,13 +67,13 @@ void print(const CacheCount& count) {
              printable(count.problem.to_string()));
   fmt::print(
       "one call on one thread, a cache of {} bytes, {} ways, lines of {} bytes, empty before\n\n",
-      count.cache.bytes, count.cache.ways, count.cache.line_bytes);
+      thousands(count.cache.bytes), count.cache.ways, thousands(count.cache.line_bytes));
   print_lines(count);
   fmt::print("\nnothing of this kernel is known; the bounds take for granted:\n{}",
              io::report(count.kernel, count.bounds));
   if (const auto ratio = count.ratio()) {
     fmt::print("moved / greatest lower bound, {} bytes with cache, filter and registers: {}\n",
-               count.fast_bytes, bold(fmt::format("{:.3f}", *ratio)));
+               thousands(count.fast_bytes), bold(fmt::format("{:.3f}", *ratio)));
   }
   print_best(count);
   print_own_count(count);

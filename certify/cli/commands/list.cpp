@@ -20,12 +20,14 @@
 #include "fixtures/register.hpp"
 #include "proptest/laws/law.hpp"
 #include "proptest/values/values.hpp"
+#include "sparse/inputs/schedules/input_schedules.hpp"
 
 namespace attest::certify::cli {
 namespace {
 
 struct Row {
   std::string name, text, more;
+  std::string source{};  // paper and algorithm, of schedules
 };
 
 struct Section {
@@ -61,7 +63,14 @@ std::vector<Section> sections(const Registry& registry, const io::ScheduleRegist
     all[0].rows.push_back({kernel_name, kernel->description.summary, ""});
   }
   for (const auto& family : schedules.families()) {
-    all[1].rows.push_back({family->name(), family->summary(), parameters_text(*family)});
+    all[1].rows.push_back(
+        {family->name(), family->summary(), parameters_text(*family), family->source()});
+  }
+  for (const sparse::InputSchedule& schedule : sparse::input_schedules()) {
+    all[1].rows.push_back({schedule.name, schedule.summary,
+                           fmt::format("{}, with --inputs; tiles {}", name(schedule.direction),
+                                       fmt::join(schedule.parameters, " ")),
+                           schedule.source});
   }
   for (const Experiment& experiment : experiments()) {
     std::string sizes;
@@ -149,7 +158,9 @@ void print_text(const std::vector<Section>& chosen) {
     for (const Row& row : section.rows) width = std::max(width, row.name.size());
     for (const Row& row : section.rows) {
       fmt::print("  {:<{}} {}\n", row.name, width, row.text);
-      if (!row.more.empty()) fmt::print("  {:<{}} {}\n", "", width, row.more);
+      for (const std::string& line : {row.source, row.more}) {
+        if (!line.empty()) fmt::print("  {:<{}} {}\n", "", width, line);
+      }
     }
   }
 }
@@ -161,6 +172,7 @@ void print_json(const std::vector<Section>& chosen) {
     for (const Row& row : section.rows) {
       list.push_back({{"name", row.name}, {"text", row.text}});
       if (!row.more.empty()) list.back()["more"] = row.more;
+      if (!row.source.empty()) list.back()["source"] = row.source;
     }
   }
   fmt::print("{}\n", json_text(object));

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "certify/report/html/frame.hpp"
 #include "certify/report/html/markup.hpp"
 #include "certify/report/ratio.hpp"
 
@@ -131,7 +132,8 @@ std::string error_grid_svg(const json& errors, const json& schedule) {
   std::string svg =
       fmt::format("<figure><svg viewBox=\"-1 -1 {} {}\" width=\"{}\" role=\"img\">",
                   coordinate(width + 2), coordinate(height + 2), coordinate(width + 2));
-  svg += "<title>where the errors lie</title>" + rectangle(0, 0, width, height, "var(--mark)");
+  svg += "<title>error over bound, cell by cell</title>" +
+         rectangle(0, 0, width, height, "var(--mark)");
   for (std::size_t level = 1; level < paths.size(); ++level) {
     if (paths[level].empty()) continue;
     svg += fmt::format("<path fill=\"var(--e{})\" d=\"{}\"/>", level, paths[level]);
@@ -141,20 +143,25 @@ std::string error_grid_svg(const json& errors, const json& schedule) {
       "<path fill=\"none\" stroke=\"var(--ink)\" stroke-opacity=\".55\" stroke-width=\"1\" d=\"" +
       tile_lines(rows, row_tile, cell / static_cast<double>(row_step), width, true) +
       fmt::format("M0 0H{0}V{1}H0z\"/></svg>", coordinate(width), coordinate(height));
-  constexpr std::array<const char*, 6> kWords{"within the bound", "up to 10\u00d7 the bound",
-                                              "up to 1000\u00d7", "up to 10\u2076\u00d7",
-                                              "beyond",           "NaN or infinity"};
+  constexpr std::array<const char*, 6> kWords{"within the bound",
+                                              "up to 10\u00d7 the bound",
+                                              "up to 1000\u00d7 the bound",
+                                              "up to 10\u2076\u00d7 the bound",
+                                              "further beyond",
+                                              "NaN or infinity"};
   svg += "<div class=\"legend\">";
   for (std::size_t level = 0; level < counts.size(); ++level) {
     if (counts[level] == 0) continue;
     svg += fmt::format("<span><i style=\"background:var({})\"></i>{}</span>",
                        level == 0 ? "--mark" : "--e" + std::to_string(level), kWords[level]);
   }
-  svg += "</div><figcaption>" +
-         escaped(fmt::format(
-             "{} of batch {}, head {}: {} {} down, {} {} across",
-             errors.at("output").get<std::string>(), errors.at("batch").get<std::int64_t>(),
-             errors.at("head").get<std::int64_t>(), rows, row_axis, columns, column_axis));
+  svg += "</div><figcaption>" + escaped(fmt::format("largest |result \u2212 exact| over its bound "
+                                                    "in each cell; {} of batch {}, head {}: {} {} "
+                                                    "down, {} {} across",
+                                                    errors.at("output").get<std::string>(),
+                                                    errors.at("batch").get<std::int64_t>(),
+                                                    errors.at("head").get<std::int64_t>(), rows,
+                                                    row_axis, columns, column_axis));
   if (row_step * column_step > 1) {
     svg += fmt::format("; a cell is {} \u00d7 {}", row_step, column_step);
   }
@@ -228,10 +235,10 @@ std::string class_html(const json& kernel_class) {
 }
 
 std::string io_html(const json& io) {
-  std::string html =
-      "<div class=\"scroll\"><table><tr><th>problem</th><th class=\"n\">words moved</th>"
-      "<th class=\"n\">lower bound</th><th>bound</th><th class=\"n\">ratio</th>"
-      "<th>log scale to 64\u00d7</th></tr>";
+  std::string html = open_data_table() +
+                     "<thead><tr><th>problem</th><th class=\"n\">words moved</th>"
+                     "<th class=\"n\">lower bound</th><th>bound</th><th class=\"n\">ratio</th>"
+                     "<th>log scale to 64\u00d7</th></tr></thead><tbody>";
   for (const json& row : io.at("table")) {
     const json &lower = row.at("lower"), &ratio = row.at("ratio");
     const bool bounded = lower.is_object() && ratio.is_number();
@@ -253,7 +260,7 @@ std::string io_html(const json& io) {
                 "</td></tr>",
                 over, coordinate(std::max(1.0, 100 * part)));
   }
-  html += "</table></div>";
+  html += "</tbody>" + close_data_table();
   return io.at("table").empty() ? html : html + class_html(io.at("table").front().at("class"));
 }
 

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "certify/plan/sizes.hpp"
 #include "certify/report/html/charts.hpp"
+#include "certify/report/html/frame.hpp"
 #include "certify/report/html/markup.hpp"
-#include "certify/report/html/page_style.hpp"
+#include "certify/report/html/mathematics.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/report/ratio.hpp"
 #include "core/error.hpp"
+#include "proptest/laws/law.hpp"
 
 namespace attest::certify {
 namespace {
@@ -64,6 +67,8 @@ std::string place(const json& kernel) {
   if (!kernel.contains("ran")) return "";
   return " <span class=\"small\">" + text_of(kernel, "ran") + "</span>";
 }
+
+constexpr const char* kThisPage = "#";
 
 // Names of places within the page.
 std::string anchor(std::size_t index) { return fmt::format("kernel-{}", index + 1); }
@@ -119,30 +124,39 @@ std::string cases_cell(const json& kernel) {
   return readable(cases) + (planned == cases ? "" : " of " + readable(planned));
 }
 
-std::string overview(const json& certificate) {
+// A kernel's name, which leads to its part of the page named; of no page where there is none.
+std::string kernel_link(const std::string& page, std::size_t index, const std::string& name) {
+  if (page.empty()) return "<span class=\"mono\">" + escaped(name) + "</span>";
+  const std::string file = page == kThisPage ? "" : page;
+  return fmt::format("<a href=\"{}#{}\" class=\"mono\">{}</a>", escaped(file), anchor(index),
+                     escaped(name));
+}
+
+std::string overview(const json& certificate, const std::string& page) {
   const json& kernels = certificate.at("kernels");
   const json seconds = certificate.at("timings").value("seconds", json::object());
   std::string html =
-      "<div class=\"card\"><div class=\"scroll\"><table><tr><th>kernel</th><th>verdict</th>"
+      open_data_table() +
+      "<thead><tr><th>kernel</th><th>verdict</th>"
       "<th class=\"n\">cases</th><th class=\"n\">checks passed</th><th class=\"n\">vacuous</th>"
       "<th class=\"n\">findings</th><th class=\"n\">worst error/bound</th>"
-      "<th class=\"n\">seconds</th></tr>";
+      "<th class=\"n\">seconds</th></tr></thead><tbody>";
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const json& kernel = kernels[k];
     const auto name = kernel.at("kernel").get<std::string>();
     const auto time = seconds.find(name);
     const double worst = worst_of(kernel);
     html += fmt::format(
-        "<tr><td><a href=\"#{}\" class=\"mono\">{}</a></td><td>{}{}</td><td class=\"n\">{}</td>"
+        "<tr><td>{}</td><td>{}{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-        anchor(k), escaped(name), chip(kernel.at("verdict").get<std::string>()), place(kernel),
+        kernel_link(page, k, name), chip(kernel.at("verdict").get<std::string>()), place(kernel),
         cases_cell(kernel), readable(kernel.at("checks").at("passed").get<double>()),
         readable(kernel.at("checks").at("vacuous").get<double>()), kernel.at("findings").size(),
         worst > 0 ? error_ratio_text(worst) : "",
         time == seconds.end() ? "" : fmt::format("{:.1f}", time->get<double>()));
   }
-  return html + "</table></div></div>";
+  return html + "</tbody>" + close_data_table();
 }
 
 std::string words_html(const json& words) {
@@ -151,15 +165,27 @@ std::string words_html(const json& words) {
   return escaped(text);
 }
 
+// A law's name, which leads to its statement at the end of the page.
+std::string law_link(const std::string& law) {
+  return fmt::format("<a href=\"#law-{0}\">{0}</a>", escaped(law));
+}
+
+std::string law_links(const json& laws) {
+  std::string html;
+  for (const json& law : laws) html += (html.empty() ? "" : " ") + law_link(law.get<std::string>());
+  return html;
+}
+
 std::string finding_html(const json& finding, const json& schedule) {
   const auto verdict = finding.at("verdict").get<std::string>();
   std::string html = fmt::format(
       "<div class=\"finding {}\"><div class=\"split\"><div class=\"grow\"><div class=\"head\">"
       "<b class=\"mono\">{}</b>{}</div><p class=\"why\">{}</p>",
-      tone_of(verdict).style, text_of(finding, "law"), chip(verdict), text_of(finding, "message"));
+      tone_of(verdict).style, law_link(finding.at("law").get<std::string>()), chip(verdict),
+      text_of(finding, "message"));
   if (const json also = finding.value("also", json::array()); !also.empty()) {
-    html +=
-        "<p class=\"small\">also fails: <span class=\"mono\">" + words_html(also) + "</span></p>";
+    html += "<p class=\"small\">of the same cause, also fails: <span class=\"mono\">" +
+            law_links(also) + "</span></p>";
   }
   if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
     html += "<p class=\"small soft\">largest term of the bound of " + term + "</p>";
@@ -213,11 +239,12 @@ std::string laws_html(const json& laws) {
                              {"vacuous", "--warn", "vacuous: could not have failed"},
                              {"unsupported", "--faint", "unsupported: not claimed, or no bound"}};
   std::string html =
-      "<div class=\"scroll\"><table><tr><th>law</th><th class=\"n\">passed</th>"
+      open_data_table() +
+      "<thead><tr><th>law</th><th class=\"n\">passed</th>"
       "<th class=\"n\">failed</th><th class=\"n\">vacuous</th><th class=\"n\">unsupported</th>"
-      "<th></th></tr>";
+      "<th></th></tr></thead><tbody>";
   for (const auto& [law, count] : laws.items()) {
-    html += "<tr><td class=\"mono\">" + escaped(law) + "</td>";
+    html += "<tr><td class=\"mono\">" + law_link(law) + "</td>";
     double total = 0;
     for (const Part& part : kParts) {
       const double value = count.at(part.key).get<double>();
@@ -234,7 +261,7 @@ std::string laws_html(const json& laws) {
     }
     html += "</div></td></tr>";
   }
-  html += "</table></div><div class=\"legend\">";
+  html += "</tbody>" + close_data_table() + "<div class=\"legend\">";
   for (const Part& part : kParts) {
     html +=
         fmt::format("<span><i style=\"background:var({})\"></i>{}</span>", part.colour, part.words);
@@ -381,28 +408,58 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
   return html + "<p></p>" + description_html(description) + "</details>";
 }
 
+// The statement of every law that the certificate names. This program may not know those of others.
+std::string statements_html(const json& kernels) {
+  std::set<std::string> named;
+  for (const json& kernel : kernels) {
+    for (const auto& [law, count] : kernel.at("laws").items()) named.insert(law);
+    for (const json& finding : kernel.at("findings")) {
+      named.insert(finding.at("law").get<std::string>());
+      for (const json& law : finding.value("also", json::array())) {
+        named.insert(law.get<std::string>());
+      }
+    }
+  }
+  if (named.empty()) return "";
+  std::string html = "<section class=\"card\"><h2>What the laws say</h2><dl>";
+  for (const std::string& law : named) {
+    const auto& known = proptest::laws();
+    const auto found = std::find_if(known.begin(), known.end(),
+                                    [&](const proptest::Law& one) { return one.name == law; });
+    html += fmt::format("<dt class=\"mono law\" id=\"law-{0}\">{0}</dt><dd>{1}</dd>", escaped(law),
+                        found == known.end() ? "not a law of this version of Attest"
+                                             : mathematics(found->statement));
+  }
+  return html + "</dl></section>";
+}
+
 std::string page(const json& certificate) {
   const json& kernels = certificate.at("kernels");
-  std::string html =
-      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
-      "<title>Attest certificate</title><style>" +
-      std::string(kPageStyle) + "</style></head><body><main>" + banner(certificate);
-  if (kernels.size() > 1) html += overview(certificate);
+  std::string html = banner(certificate);
+  if (kernels.size() > 1) {
+    html += "<div class=\"card\">" + overview(certificate, kThisPage) + "</div>";
+  }
   constexpr std::size_t kAllOpen = 2;
   for (std::size_t k = 0; k < kernels.size(); ++k) {
     const bool open = kernels.size() <= kAllOpen || !kernels[k].at("findings").empty();
     html += kernel_html(kernels[k], k, open ? " open" : "");
   }
   const json& build = certificate.at("build");
-  return html + "<footer>" + text_of(certificate, "schema") + ", ABI " +
-         certificate.at("abi_version").dump() + ", random-number stream " +
-         certificate.at("stream_version").dump() + "; compiler " + text_of(build, "compiler") +
-         ", <span class=\"mono\">" + text_of(build, "flags") +
-         "</span></footer></main></body></html>\n";
+  html += statements_html(kernels);
+  html += "<footer>" + text_of(certificate, "schema") + ", ABI " +
+          certificate.at("abi_version").dump() + ", random-number stream " +
+          certificate.at("stream_version").dump() + "; compiler " + text_of(build, "compiler") +
+          ", <span class=\"mono\">" + text_of(build, "flags") + "</span></footer>";
+  return framed("Attest certificate", html);
 }
 
 }  // namespace
+
+std::string verdict_banner(const json& certificate) { return banner(certificate); }
+
+std::string kernels_table(const json& certificate, const std::string& report) {
+  return overview(certificate, report);
+}
 
 std::string html_report(const json& certificate) {
   try {

@@ -12,4 +12,10 @@ namespace attest::certify {
 /// [certify/report/html/html_test]
 std::string html_report(const nlohmann::json& certificate);
 
+/// Returns parts of that page for others: the verdict with its counts, and a line for each kernel,
+/// whose name leads to its part of the page `report` (no link where that is empty). A certificate
+/// that is not as the schema says throws nlohmann::json::exception.
+std::string verdict_banner(const nlohmann::json& certificate);
+std::string kernels_table(const nlohmann::json& certificate, const std::string& report);
+
 }  // namespace attest::certify

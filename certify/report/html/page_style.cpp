@@ -21,6 +21,7 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif
 main{max-width:1080px;margin:0 auto;padding:28px 20px 60px}
 code,pre,.mono{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 font-size:.86em}
+h1{font-size:1.7rem;line-height:1.2;margin:0 0 .3em;letter-spacing:-.01em}
 h2{font-size:1.2rem;margin:0;overflow-wrap:anywhere}
 h3{font-size:.78rem;letter-spacing:.06em;text-transform:uppercase;color:var(--soft);
 margin:26px 0 10px;font-weight:650}
@@ -80,6 +81,34 @@ min-width:100px}
 .bar i{display:block;height:100%}
 .legend{display:flex;gap:14px;flex-wrap:wrap;font-size:.8rem;color:var(--soft);margin-top:8px}
 .legend i{display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:5px}
+h3.plain{text-transform:none;letter-spacing:0;font-size:.86rem}
+sup,sub{font-size:.72em;line-height:0}
+.root{border-top:1px solid currentColor;padding:0 1px}
+th.sorts{cursor:pointer;user-select:none}
+th.sorts:hover,th.sorts:focus-visible{color:var(--accent)}
+th[aria-sort]::after{content:" \25B4";font-size:.8em}
+th[aria-sort=descending]::after{content:" \25BE"}
+.filter{display:flex;gap:12px;align-items:center;margin:10px 0 6px;font-size:.86rem;color:var(--soft)}
+input[type=search]{font:inherit;color:var(--ink);background:var(--ground);
+border:1px solid var(--line);border-radius:8px;padding:5px 10px;width:min(300px,60vw)}
+.counts{display:flex;flex-wrap:wrap;gap:10px;margin:14px 0 4px}
+.counts .count{font:inherit;text-align:left;color:inherit;background:var(--tone-soft);
+border:1px solid transparent;border-radius:10px;padding:8px 16px;cursor:pointer;text-decoration:none}
+.counts .count:hover,.counts .count[aria-pressed=true]{border-color:var(--tone)}
+.counts .count b{display:block;font-size:1.7rem;line-height:1.15;color:var(--tone)}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));gap:18px}
+.tiles .card h2{margin-bottom:.3em}
+.law{scroll-margin-top:20px}
+dl{margin:.4em 0}dt{font-weight:600;margin-top:.6em}dd{margin:0;color:var(--soft)}
+:target{background:var(--accent-soft)}
+#claims td:first-child{min-width:min(52vw,300px)}
+figure.plot{overflow-x:auto;margin:18px 0}
+figure.plot svg{min-width:720px;width:100%}
+figure.plot figcaption{max-width:none}
+td .chip{white-space:normal;border-radius:10px}
+@media(prefers-color-scheme:dark){figure.plot svg{filter:brightness(1.35)}}
+@media(max-width:560px){main{padding:14px 10px 40px}.card{padding:14px 14px;border-radius:10px}
+.banner .word{font-size:1.6rem}h1{font-size:1.35rem}th,td{padding-right:14px}}
 details>summary{cursor:pointer;list-style:none}
 details>summary::-webkit-details-marker{display:none}
 details>summary .head::after{content:"\25B8";color:var(--faint);margin-left:auto}

@@ -2,7 +2,7 @@
 
 namespace attest::certify {
 
-/// The style sheet of a report, for light and dark.
+/// The style sheet of every page, for light and dark, wide and narrow.
 extern const char* const kPageStyle;
 
 }  // namespace attest::certify

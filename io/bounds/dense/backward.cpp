@@ -7,6 +7,7 @@
 #include "core/error.hpp"
 #include "io/bounds/compulsory.hpp"
 #include "io/bounds/dense/forward.hpp"
+#include "io/bounds/formula.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
 #include "io/machine/words.hpp"
@@ -71,7 +72,9 @@ double backward_segment_maximum(double usable_words, std::int64_t head_dim) {
 
 Bound compulsory_backward(const Extent& extent, const KernelClass& kernel) {
   return Statement("compulsory_backward", Tag::proved,
-                   "(rows>=2 + columns>=2)(d_k + d_v) + rows=1 d_v + q d_k + k (d_k + d_v)",
+                   distinct_words_formula(kernel.storage, {"rows>=2", "columns>=2", "columns>=2"}) +
+                       (kernel.storage == Storage::unknown ? "" : " + rows d_v") +
+                       " + q d_k + k (d_k + d_v)",
                    "compulsory")
       .needs_class_but(kernel, "K3 K5 K6")
       .of_all_rows()
@@ -79,8 +82,7 @@ Bound compulsory_backward(const Extent& extent, const KernelClass& kernel) {
 }
 
 Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("theorem_c", Tag::proved,
-                   "max_{X,Y} Y + X (h - 1), h = ceil((12Z - G(Y))/G(M+X)) >= 1", "theorem-c")
+  return Statement("theorem_c", Tag::proved, segments_formula("12Z", "", "G"), "theorem-c")
       .needs_class(kernel, fast_words)
       .of_events()
       .words([&] {
@@ -95,7 +97,7 @@ Bound theorem_c(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 Bound theorem_c_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   const auto words = static_cast<double>(fast_words);
   const double square = smaller_squared(extent);
-  return Statement("theorem_c_large", Tag::proved, "12Z d^2/M", "theorem-c")
+  return Statement("theorem_c_large", Tag::proved, "12Z d^2/M, d = min(d_k, d_v)", "theorem-c")
       .needs_class(kernel, fast_words)
       .needs("range", "27M >= 128 d^2", below("27 fast_words", 27 * words, 128 * square))
       .of_events()
@@ -122,7 +124,9 @@ double backward_weighted_products(const BackwardProducts& products) {
 
 Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   const bool once = kernel.evaluation == Evaluation::once;
-  return Statement("backward_small", Tag::proved, "(3 sqrt(3) d_k + 4 d_v) Z/sqrt(M) - 2Z - 2M",
+  return Statement("backward_small", Tag::proved,
+                   linear_formula("(3 sqrt(3)/2 d_k + 2 d_v) Z", " - 2Z",
+                                  once ? "" : "X min(sqrt(3)/2 d_k, d_v) >= F(M+X)"),
                    "backward-small")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
@@ -147,7 +151,8 @@ Bound backward_small(const Extent& extent, const KernelClass& kernel, std::int64
 
 Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel,
                           std::int64_t fast_words) {
-  return Statement("backward_row_atomic", Tag::proved, "14Z d^2/M - (q + 2k) d", "row-atomic")
+  return Statement("backward_row_atomic", Tag::proved, "14Z d^2/M - (q + 2k) d, d = min(d_k, d_v)",
+                   "row-atomic")
       .needs_class(kernel, fast_words)
       .needs_whole_rows(kernel)
       .words([&] {
@@ -162,8 +167,8 @@ Bound backward_row_atomic(const Extent& extent, const KernelClass& kernel,
 
 Bound backward_conjecture(const Extent& extent, const KernelClass& kernel,
                           std::int64_t fast_words) {
-  return Statement("backward_conjecture", Tag::conjectured, "14Z d^2/M to leading order",
-                   "row-atomic")
+  return Statement("backward_conjecture", Tag::conjectured,
+                   "14Z d^2/M to leading order, d = min(d_k, d_v)", "row-atomic")
       .needs_class(kernel, fast_words)
       .needs("range", "27M >= 128 d^2",
              below("27 fast_words", 27 * static_cast<double>(fast_words),
@@ -177,7 +182,8 @@ Bound backward_conjecture(const Extent& extent, const KernelClass& kernel,
 Bound backward_single_pass(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words,
                            const std::vector<Bound>& others) {
   return Statement("backward_single_pass", Tag::proved,
-                   "(4E - S)/3, E the greater of theorem C and S = (3 rows>=2 + 4 columns>=2) d",
+                   "(4E - S)/3, E the greatest of theorems C and S = (3 rows>=2 + 4 columns>=2) d, "
+                   "d = min(d_k, d_v)",
                    "row-atomic")
       .needs_class(kernel, fast_words)
       .needs_whole_rows(kernel)

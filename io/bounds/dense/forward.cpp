@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "io/bounds/compulsory.hpp"
+#include "io/bounds/formula.hpp"
 #include "io/bounds/statement.hpp"
 
 namespace attest::io {
@@ -58,8 +59,10 @@ double forward_segment_maximum(double usable_words, std::int64_t head_dim_qk,
 Bound compulsory_forward(const Extent& extent, const KernelClass& kernel) {
   const bool lse = kernel.lse == LseOutput::written;
   return Statement("compulsory_forward", Tag::proved,
-                   lse ? "rows d_k + columns (d_k + d_v) + q d_v + q"
-                       : "rows>=2 d_k + columns>=2 d_k + columns d_v + q d_v",
+                   distinct_words_formula(kernel.storage,
+                                          lse ? OperandNames{"rows", "columns", "columns"}
+                                              : OperandNames{"rows>=2", "columns>=2", "columns"}) +
+                       (lse ? " + q d_v + q" : " + q d_v"),
                    "compulsory")
       .needs_class_but(kernel, "K3 K5 K6")
       .of_all_rows()
@@ -74,7 +77,8 @@ Bound compulsory_forward(const Extent& extent, const KernelClass& kernel) {
 
 Bound scores_only(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   const auto pairs = static_cast<double>(extent.pairs);
-  return Statement("scores_only", Tag::proved, "2Z d_k/sqrt(M) - Z - 2M", "scores")
+  return Statement("scores_only", Tag::proved, linear_formula("Z d_k", " - Z", "X d_k >= F(M+X)"),
+                   "scores")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .needs("range", "M <= 4 d_k^2", outside_small_cache(extent.head_dim_qk, fast_words))
@@ -87,8 +91,8 @@ Bound scores_only(const Extent& extent, const KernelClass& kernel, std::int64_t 
 
 Bound scores_only_large(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   return Statement("scores_only_large", Tag::proved,
-                   "max_{X,Y} Y + X (h - 1), h = ceil((Z - F(Y))/F(M+X)) >= 1; at least Z d_k^2/M "
-                   "for M >= 2 d_k^2",
+                   segments_formula("Z") +
+                       ", F(B) = max(B, (B/2d_k)^2); at least Z d_k^2/M for M >= 2 d_k^2",
                    "scores")
       .needs_class(kernel, fast_words)
       .words([&] {
@@ -106,8 +110,7 @@ Bound scores_only_large(const Extent& extent, const KernelClass& kernel, std::in
 }
 
 Bound theorem_a(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
-  return Statement("theorem_a", Tag::proved,
-                   "max_{X,Y} Y + X (h - 1), h = ceil((Z d_v - F(Y))/F(M+X)) >= 1", "theorem-a")
+  return Statement("theorem_a", Tag::proved, segments_formula("Z d_v"), "theorem-a")
       .needs_class(kernel, fast_words)
       .words([&] {
         const auto maximum = [&extent](double usable_words) {
@@ -135,7 +138,9 @@ Bound theorem_a_large(const Extent& extent, const KernelClass& kernel, std::int6
 Bound theorem_b(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   const auto pairs = static_cast<double>(extent.pairs);
   const bool once = kernel.evaluation == Evaluation::once;
-  return Statement("theorem_b", Tag::proved, "2Z (d_k + d_v)/sqrt(M) - Z - 2M", "theorem-b")
+  return Statement("theorem_b", Tag::proved,
+                   linear_formula("Z (d_k + d_v)", " - Z", once ? "" : "X d_k >= F(M+X)"),
+                   "theorem-b")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .needs("range", "M <= 4 d_k^2, or the kernel evaluates every score once",
@@ -152,8 +157,7 @@ Bound theorem_b(const Extent& extent, const KernelClass& kernel, std::int64_t fa
 
 Bound theorem_b_once(const Extent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   return Statement("theorem_b_once", Tag::proved,
-                   "max_{X,Y} Y + X (h - 1) - Z, h = ceil((Z (d_k + d_v) - F(Y))/F(M+X)) >= 1",
-                   "theorem-b")
+                   segments_formula("Z (d_k + d_v)", " - Z") + ", F(B) = (B/3)^(3/2)", "theorem-b")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .needs_once(kernel)

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "io/bounds/dense/forward.hpp"
+#include "io/bounds/formula.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
 #include "io/machine/words.hpp"
@@ -26,7 +27,8 @@ std::string one_key(const LossExtent& extent) {
 
 Bound compulsory_loss(const LossExtent& extent, const KernelClass& kernel) {
   require_sizes(extent);
-  return Statement("compulsory_loss", Tag::proved, "4nd + 3d^2", "compulsory")
+  return Statement("compulsory_loss", Tag::proved,
+                   kernel.storage == Storage::disjoint ? "4nd + 3d^2" : "d^2", "compulsory")
       .needs_class_but(kernel, "K3 K4 K5 K6")
       .needs("K4", "n >= 2", one_key(extent))
       .words([&] {
@@ -38,7 +40,8 @@ Bound compulsory_loss(const LossExtent& extent, const KernelClass& kernel) {
 
 Bound loss_large(const LossExtent& extent, const KernelClass& kernel, std::int64_t fast_words) {
   require_sizes(extent);
-  return Statement("loss_large", Tag::verified, "8n^2 d^2/M - O(nd) - M", "loss")
+  return Statement("loss_large", Tag::verified, "8n^2 d^2/M to leading order, O(nd) + M less",
+                   "loss")
       .needs_class(kernel, fast_words)
       .needs("K4", "n >= 2", one_key(extent))
       .leading([&] {
@@ -51,7 +54,7 @@ Bound loss_large(const LossExtent& extent, const KernelClass& kernel, std::int64
 Bound loss_small_once(const LossExtent& extent, const KernelClass& kernel,
                       std::int64_t fast_words) {
   require_sizes(extent);
-  return Statement("loss_small_once", Tag::proved, "(4d/sqrt(M) - 1) n^2 - 2M - 3nd", "loss")
+  return Statement("loss_small_once", Tag::proved, linear_formula("2n^2 d", " - n^2 - 3nd"), "loss")
       .needs_class(kernel, fast_words)
       .needs("K4", "n >= 2", one_key(extent))
       .needs_chains(kernel)

@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "io/bounds/dense/forward.hpp"
+#include "io/bounds/formula.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
 
@@ -47,10 +48,8 @@ Bound matrix_product(const ProductExtent& extent, const KernelClass& kernel,
 Bound fast_multiplication(const Extent& extent, const KernelClass& kernel,
                           std::int64_t fast_words) {
   const bool dense = extent.pairs + extent.rows_one == extent.all_pairs;
-  return Statement(
-             "fast_multiplication", Tag::proved,
-             "max_{X,Y} Y + X (h - 1), h = ceil((qk - F(Y))/F(M+X)) >= 1, F(B) = B^2/d_k^2 + 2B",
-             "fast-multiplication")
+  return Statement("fast_multiplication", Tag::proved,
+                   segments_formula("qk") + ", F(B) = B^2/d_k^2 + 2B", "fast-multiplication")
       .needs_class_but(kernel, "K2 K4")
       .needs("mask", "every query sees every key", dense ? "" : "some pairs are masked")
       .words([&] {
@@ -67,7 +66,7 @@ Bound sparse_inputs_once(const Extent& extent, const SparseInputs& inputs,
                          const KernelClass& kernel, std::int64_t fast_words) {
   require_at_least("products", inputs.products, 0);
   const auto pairs = static_cast<double>(extent.pairs);
-  return Statement("sparse_inputs_once", Tag::proved, "2(U + Z d_v)/sqrt(M) - Z - 2M",
+  return Statement("sparse_inputs_once", Tag::proved, linear_formula("U + Z d_v", " - Z"),
                    "sparse-inputs")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)

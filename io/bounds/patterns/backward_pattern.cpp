@@ -26,7 +26,7 @@ namespace {
 Statement statement_of_theorem_c_pattern(const KernelClass& kernel, std::int64_t fast_words) {
   Statement statement(
       "theorem_c_pattern", Tag::proved,
-      "max_{X,Y} Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of 12 Z/rho(B)",
+      "max_{X,Y} Y + X (h - 1) + 1, h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of 12 Z/rho(B)",
       "patterns");
   statement.needs_class(kernel, fast_words).of_events();
   return statement;

@@ -82,10 +82,13 @@ FiveProductParts five_product_parts(const PatternDegrees& degrees) {
 
 Bound backward_small_pattern(const FiveProductParts& pattern, const KernelClass& kernel,
                              std::int64_t fast_words) {
-  return Statement("backward_small_pattern", Tag::proved,
-                   "max_X X (U(M+X) - X)/(M+X) - 2Z, U(B) = sum of Z (3 sqrt(3)/2 d_k "
-                   "+ 2 d_v)/rho(B)",
-                   "patterns")
+  return Statement(
+             "backward_small_pattern", Tag::proved,
+             std::string(kernel.evaluation == Evaluation::once
+                             ? "max_{X,Y} Y + X (h - 1) + 1 - 2Z, h = ceil((U(M+X) - Y)/(M+X)) >= 1"
+                             : "max_X X (U(M+X) - X)/(M+X) - 2Z") +
+                 ", U(B) = sum of Z (3 sqrt(3)/2 d_k + 2 d_v)/rho(B)",
+             "patterns")
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .words([&] {

@@ -95,10 +95,11 @@ double most_work_per_word(const PairDensity& density, const PairWork& work, doub
 
 Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words) {
-  return Statement("theorem_a_pattern", Tag::proved,
-                   "max_{a,X,Y} Y + X (h - 1), h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of Z "
-                   "(d_v + a d_k)/rho(B)",
-                   kPage)
+  return Statement(
+             "theorem_a_pattern", Tag::proved,
+             "max_{a,X,Y} Y + X (h - 1) + 1, h = ceil((U(M+X) - Y)/(M+X)) >= 1, U(B) = sum of Z "
+             "(d_v + a d_k)/rho(B)",
+             kPage)
       .needs_class(kernel, fast_words)
       .words([&] {
         const PairWork work{static_cast<double>(pattern.extent.head_dim_v),
@@ -119,8 +120,13 @@ Bound theorem_a_pattern(const PatternParts& pattern, const KernelClass& kernel,
 
 Bound theorem_b_pattern(const PatternParts& pattern, const KernelClass& kernel,
                         std::int64_t fast_words) {
-  return Statement("theorem_b_pattern", Tag::proved,
-                   "max_X X (U(M+X) - X)/(M+X) - Z, U(B) = sum of Z (d_k + d_v)/rho(B)", kPage)
+  return Statement(
+             "theorem_b_pattern", Tag::proved,
+             std::string(kernel.evaluation == Evaluation::once
+                             ? "max_{X,Y} Y + X (h - 1) + 1 - Z, h = ceil((U(M+X) - Y)/(M+X)) >= 1"
+                             : "max_X X (U(M+X) - X)/(M+X) - Z") +
+                 ", U(B) = sum of Z (d_k + d_v)/rho(B)",
+             kPage)
       .needs_class(kernel, fast_words)
       .needs_chains(kernel)
       .words([&] {

@@ -56,10 +56,11 @@ Bound theorem_c_weighted(const PatternDegrees& degrees, const KernelClass& kerne
                          std::int64_t fast_words) {
   const Extent& extent = degrees.extent;
   const DenseParts& parts = *degrees.dense_parts;
-  return Statement("theorem_c_weighted", Tag::proved,
-                   "max_{X,Y} Y + X (h - 1), h = ceil((12W - F(Y))/F(M+X)) >= 1, W the weight of "
-                   "all pairs",
-                   "patterns")
+  return Statement(
+             "theorem_c_weighted", Tag::proved,
+             "max_{X,Y} Y + X (h - 1) + 1, h = ceil((12W - F(Y))/F(M+X)) >= 1, W the weight of "
+             "all pairs",
+             "patterns")
       .needs_class(kernel, fast_words)
       .needs("parts", "blocks few and large, parts of them not all visible",
              fault_of_weights(parts, {kBackwardParts}, extent.head_dim_qk + extent.head_dim_v,

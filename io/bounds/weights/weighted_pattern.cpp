@@ -96,10 +96,11 @@ Bound theorem_a_weighted(const PatternDegrees& degrees, const KernelClass& kerne
   const Extent& extent = degrees.extent;
   const DenseParts& parts = *degrees.dense_parts;
   const std::vector sizes{kSmallForwardParts, kForwardParts};
-  return Statement("theorem_a_weighted", Tag::proved,
-                   "max_{a,X,Y} Y + X (h - 1), h = ceil((W (d_v + a d_k) - F(Y))/F(M+X)) >= 1, W "
-                   "the weight of all pairs",
-                   "patterns")
+  return Statement(
+             "theorem_a_weighted", Tag::proved,
+             "max_{a,X,Y} Y + X (h - 1) + 1, h = ceil((W (d_v + a d_k) - F(Y))/F(M+X)) >= 1, W "
+             "the weight of all pairs",
+             "patterns")
       .needs_class(kernel, fast_words)
       .needs("parts", "blocks few and large, parts of them not all visible",
              fault_of_weights(parts, sizes, extent.head_dim_qk + extent.head_dim_v, fast_words))

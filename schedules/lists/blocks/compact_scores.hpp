@@ -78,6 +78,7 @@ void weigh_listed_values(M& machine, const ForwardHead& head, const TileList& li
 struct BlockSquareTiled {
   using Head = ForwardHead;
   static constexpr const char* kName = "block_square_tiled";
+  static constexpr const char* kSource = "this project's own, after Saha and Ye 2024, Algorithm 1";
   static constexpr const char* kDense = "square_tiled";
   static constexpr const char* kSummary =
       "square_tiled over a list of tiles: only those of S are formed and stored, side by side";

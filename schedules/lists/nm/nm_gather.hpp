@@ -16,6 +16,8 @@ namespace attest::schedules {
 struct NmGather {
   using Head = ForwardHead;
   static constexpr const char* kName = "nm_gather";
+  static constexpr const char* kSource =
+      "this project's own; offsets of Mishra et al. 2021, section 3";
   static constexpr const char* kDense = "flash2_row";
   static constexpr const char* kSummary =
       "N:M patterns: query blocks stay, kept keys pass by; offsets count, packed in words";

@@ -72,7 +72,11 @@ auto cost_of(const Make& make) {
 
 const std::vector<Family>& families() {
   static const std::vector<Family> all{
-      {{"sparse_flash", Direction::forward, {"bq", "bk"}, "O stays, K and V pass by"},
+      {{"sparse_flash",
+        Direction::forward,
+        {"bq", "bk"},
+        "O stays, K and V pass by",
+        "after Dao 2023, Algorithm 1"},
        io::Evaluation::once,
        cost_of(flash_of),
        [](const Tiles& tiles, const SparseOperands& in, io::FastMemory capacity) {
@@ -81,7 +85,8 @@ const std::vector<Family>& families() {
       {{"stored_support",
         Direction::forward,
         {"bq", "bk", "bv"},
-        "scores by outer products, stored; then O in tiles"},
+        "scores by outer products, stored; then O in tiles",
+        "after Li et al. 2024, theorem 4.5, small cache"},
        io::Evaluation::once,
        cost_of(stored_of),
        [](const Tiles& tiles, const SparseOperands& in, io::FastMemory capacity) {
@@ -91,7 +96,8 @@ const std::vector<Family>& families() {
       {{"sparse_flash_bwd",
         Direction::backward,
         {"bq", "bk", "pq", "pk", "bv"},
-        "dQ stays, then dK and dV stay; scores formed twice"},
+        "dQ stays, then dK and dV stay; scores formed twice",
+        "after Dao 2023, Algorithm 2"},
        io::Evaluation::may_recompute,
        cost_of(flash_bwd_of),
        [](const Tiles& tiles, const SparseOperands& in, io::FastMemory capacity) {
@@ -102,7 +108,8 @@ const std::vector<Family>& families() {
       {{"stored_support_bwd",
         Direction::backward,
         {"bq", "bk", "bv", "bd"},
-        "weights and dS of the support stored; then gradients in tiles"},
+        "weights and dS of the support stored; then gradients in tiles",
+        "after Li et al. 2024, theorem 4.5, small cache"},
        io::Evaluation::once,
        cost_of(stored_bwd_of),
        [](const Tiles& tiles, const SparseOperands& in, io::FastMemory capacity) {

@@ -16,6 +16,7 @@ struct InputSchedule {
   Direction direction;
   std::vector<std::string> parameters;
   std::string summary;
+  std::string source;  // paper and algorithm
 };
 
 /// sparse_flash (bq, bk) and stored_support (bq, bk, bv) forward, sparse_flash_bwd (bq, bk, pq, pk,

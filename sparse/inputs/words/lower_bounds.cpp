@@ -5,6 +5,7 @@
 
 #include "io/bounds/dense/backward.hpp"
 #include "io/bounds/dense/forward.hpp"
+#include "io/bounds/formula.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/statement.hpp"
 #include "sparse/inputs/words/slow_csr.hpp"
@@ -118,7 +119,7 @@ std::vector<io::Bound> lower_bounds(const SparseOperands& operands, const io::Ke
   const io::SparseInputs inputs{work.score_products + work.value_products, work.nonzeros};
   io::Bound once = io::sparse_inputs_once(extent, inputs, kernel, fast_words);
   once.name = "sparse_operands_once";
-  once.statement = "2(U + W)/sqrt(M) - Z - 2M";
+  once.statement = io::linear_formula("U + W", " - Z");
   const auto needs = [&once](const char* name, const char* text, const std::string& fault) {
     once.conditions.push_back(
         {name, text, fault.empty() ? io::Condition::State::met : io::Condition::State::failed,
@@ -148,7 +149,7 @@ std::vector<io::Bound> backward_lower_bounds(const SparseOperands& operands,
           });
   const io::Bound once =
       io::Statement("sparse_backward_once", io::Tag::proved,
-                    "2(y U + v U' + W + Z d_v)/sqrt(M) - 2Z - 2M", "sparse-inputs")
+                    io::linear_formula("y U + v U' + W + Z d_v", " - 2Z"), "sparse-inputs")
           .needs_class(kernel, fast_words)
           .needs_chains(kernel)
           .needs_once(kernel)

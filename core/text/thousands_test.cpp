@@ -1,0 +1,21 @@
+#include "core/text/thousands.hpp"
+
+#include <limits>
+
+#include "core/testing/catch.hpp"
+
+namespace attest {
+namespace {
+
+TEST_CASE("thousands are set apart", "[core]") {
+  CHECK(thousands(0) == "0");
+  CHECK(thousands(999) == "999");
+  CHECK(thousands(1000) == "1,000");
+  CHECK(thousands(1052672) == "1,052,672");
+  CHECK(thousands(-999) == "-999");
+  CHECK(thousands(-1000) == "-1,000");
+  CHECK(thousands(std::numeric_limits<std::int64_t>::min()) == "-9,223,372,036,854,775,808");
+}
+
+}  // namespace
+}  // namespace attest
