@@ -49,8 +49,10 @@ simt::LaunchReport run_on_tensor_cores(EmulatedBackward& call, const simt::Emula
 attest_description described(const EmulatedKernel& forward, const std::string& name,
                              const char* summary, const std::string& backward) {
   attest_description d = forward.description();
-  // This backward leaves no dSinks and no dBias, and takes no pages.
-  d.features &= ~std::uint32_t{ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS};
+  // This backward leaves no dSinks and no dBias, and takes no pages; it reads no mask of heads and
+  // writes no dQ past a query length.
+  d.features &= ~std::uint32_t{ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_HEAD_MASK |
+                               ATTEST_QUERY_LENGTHS};
   d.name = name.c_str();
   d.summary = summary;
   d.features &= ~std::uint32_t{ATTEST_SOFTCAP};
