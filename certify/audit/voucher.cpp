@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certify/audit/verification.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/kernel_names.hpp"
 #include "core/error.hpp"
 
@@ -54,12 +55,7 @@ bool checked(const json& certificate, const VouchedKernel& kernel) {
 }  // namespace
 
 bool vouches(const json& certificate, const VouchedKernel& kernel) {
-  try {
-    return checked(certificate, kernel);
-  } catch (const json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  return reading_certificate([&] { return checked(certificate, kernel); });
 }
 
 }  // namespace attest::certify

@@ -14,6 +14,7 @@
 #include "certify/files.hpp"
 #include "certify/plan/sizes.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/comparison.hpp"
 #include "certify/report/failure.hpp"
 #include "certify/report/html/html.hpp"
@@ -69,7 +70,7 @@ void print_also(const nlohmann::json& laws) {
 }
 
 void print_certificate(const nlohmann::json& certificate) {
-  try {
+  reading_certificate([&] {
     for (const nlohmann::json& kernel : certificate.at("kernels")) {
       const std::uint64_t cases = kernel.at("cases");
       fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(text_of(kernel, "kernel")),
@@ -109,10 +110,7 @@ void print_certificate(const nlohmann::json& certificate) {
         fmt::print("    reproduce: {}\n", text_of(finding, "reproduce"));
       }
     }
-  } catch (const nlohmann::json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  });
 }
 
 void print_changes(const std::vector<Change>& changes) {

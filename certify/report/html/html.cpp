@@ -7,13 +7,13 @@
 #include <set>
 
 #include "certify/plan/sizes.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/html/charts.hpp"
 #include "certify/report/html/frame.hpp"
 #include "certify/report/html/markup.hpp"
 #include "certify/report/html/mathematics.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/report/ratio.hpp"
-#include "core/error.hpp"
 #include "proptest/laws/law.hpp"
 
 namespace attest::certify {
@@ -462,12 +462,7 @@ std::string kernels_table(const json& certificate, const std::string& report) {
 }
 
 std::string html_report(const json& certificate) {
-  try {
-    return page(certificate);
-  } catch (const json::exception& error) {
-    throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
-                         error.what());
-  }
+  return reading_certificate([&] { return page(certificate); });
 }
 
 }  // namespace attest::certify
