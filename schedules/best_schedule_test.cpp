@@ -9,6 +9,7 @@
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/text/thousands.hpp"
 #include "io/schedule/schedule_count.hpp"
 #include "schedules/register.hpp"
 
@@ -45,9 +46,8 @@ TEST_CASE("with a capacity in bytes, bytes are compared", "[cpu][schedules]") {
     words_disagree |= before.traffic.total_words() > after.traffic.total_words();
   }
   CHECK(words_disagree);
-  CHECK_THAT(
-      found.to_string(),
-      Catch::Contains(std::to_string(found.best().traffic.total_bytes().value()) + " bytes"));
+  CHECK_THAT(found.to_string(),
+             Catch::Contains(thousands(found.best().traffic.total_bytes().value()) + " bytes"));
 }
 
 // Every spelling of the family's tiles up to the largest extent.

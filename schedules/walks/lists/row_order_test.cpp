@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "core/testing/catch.hpp"
+#include "core/text/thousands.hpp"
 #include "cpu/testing/judged_call.hpp"
 #include "io/schedule/best_schedule.hpp"
 #include "schedules/engine/family.hpp"
@@ -164,10 +165,9 @@ TEST_CASE("orders left open are searched", "[sparse][schedules]") {
   REQUIRE(gather->others.size() == 1);
   const auto natural = made("csr_gather:order=natural");
   CHECK(gather->others[0].traffic == natural->closed_form());
-  CHECK_THAT(
-      found.to_string(),
-      Catch::Contains("; " + natural->spec().to_string() + ": " +
-                      std::to_string(natural->closed_form().total_words().value()) + " words\n"));
+  CHECK_THAT(found.to_string(),
+             Catch::Contains("; " + natural->spec().to_string() + ": " +
+                             thousands(natural->closed_form().total_words().value()) + " words\n"));
 }
 
 // Grouped rows whose outputs go to their places in the order, not to their own.
