@@ -139,7 +139,9 @@ function(attest_link_commit name)
               -P ${PROJECT_SOURCE_DIR}/ci/cmake/commit.cmake
       COMMENT "")
     add_library(attest_commit OBJECT ${source})
-    set_target_properties(attest_commit PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    # Hidden: a shared library exports what its header declares.
+    set_target_properties(attest_commit PROPERTIES POSITION_INDEPENDENT_CODE ON
+                                                   CXX_VISIBILITY_PRESET hidden)
     add_dependencies(attest_commit attest_commit_file)
   endif()
   target_sources(${name} PRIVATE $<TARGET_OBJECTS:attest_commit>)
