@@ -86,6 +86,17 @@ void validate_packed(const Problem& problem) {
   }
 }
 
+// Axes of what is the same along some of them: of extent 1 there, of no element without it.
+std::vector<Axis> axes_of_feature(const Problem& p, bool some, const std::array<bool, 4>& axes) {
+  const auto extent = [&](std::size_t axis, std::int64_t whole) -> std::int64_t {
+    return !some ? 0 : axes[axis] ? whole : 1;
+  };
+  return {{"batch", extent(0, p.batch), 0},
+          {"num_heads_q", extent(1, p.num_heads_q), 0},
+          {"seqlen_q", extent(2, p.seqlen_q), 0},
+          {"seqlen_k", extent(3, p.seqlen_k), 0}};
+}
+
 }  // namespace
 
 std::string_view name(Alibi alibi) {
@@ -227,25 +238,11 @@ std::vector<Axis> Problem::sinks_axes() const {
 }
 
 std::vector<Axis> Problem::bias_axes() const {
-  const bool some = bias.kind != Bias::Kind::none;
-  const auto extent = [&](std::size_t axis, std::int64_t whole) -> std::int64_t {
-    return !some ? 0 : bias.axes[axis] ? whole : 1;
-  };
-  return {{"batch", extent(0, batch), 0},
-          {"num_heads_q", extent(1, num_heads_q), 0},
-          {"seqlen_q", extent(2, seqlen_q), 0},
-          {"seqlen_k", extent(3, seqlen_k), 0}};
+  return axes_of_feature(*this, bias.kind != Bias::Kind::none, bias.axes);
 }
 
 std::vector<Axis> Problem::head_mask_axes() const {
-  const bool some = head_mask.kind != HeadMask::Kind::none;
-  const auto extent = [&](std::size_t axis, std::int64_t whole) -> std::int64_t {
-    return !some ? 0 : head_mask.axes[axis] ? whole : 1;
-  };
-  return {{"batch", extent(0, batch), 0},
-          {"num_heads_q", extent(1, num_heads_q), 0},
-          {"seqlen_q", extent(2, seqlen_q), 0},
-          {"seqlen_k", extent(3, seqlen_k), 0}};
+  return axes_of_feature(*this, head_mask.kind != HeadMask::Kind::none, head_mask.axes);
 }
 
 std::int64_t Problem::visible_pairs() const {

@@ -4,6 +4,8 @@
 #include <array>
 #include <utility>
 
+#include "core/features/axes_text.hpp"
+
 namespace attest {
 
 std::vector<Axis> broadcast_bias(const Problem& problem, std::vector<Axis> laid_out) {
@@ -21,15 +23,9 @@ void fill_bias(const Problem& problem, const TensorView& bias) {
     return problem.bias.axes[axis] ? bias.extent(axis)
                                    : std::min<std::int64_t>(1, bias.extent(axis));
   };
-  for (std::int64_t b = 0; b < once(0); ++b) {
-    for (std::int64_t h = 0; h < once(1); ++h) {
-      for (std::int64_t i = 0; i < once(2); ++i) {
-        for (std::int64_t j = 0; j < once(3); ++j) {
-          bias.set(problem.bias_at(b, h, i, j), b, h, i, j);
-        }
-      }
-    }
-  }
+  for_each_index({once(0), once(1), once(2), once(3)}, [&](auto b, auto h, auto i, auto j) {
+    bias.set(problem.bias_at(b, h, i, j), b, h, i, j);
+  });
 }
 
 }  // namespace attest

@@ -1,29 +1,22 @@
 #include "core/features/head_mask.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/features/axes_text.hpp"
 #include "core/rng.hpp"
 
 namespace attest {
 namespace {
 
-constexpr std::string_view kLetters = "bhqk";
 constexpr std::int64_t kWhole = 100;
 
-[[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw InvalidProblem("problem: head_mask=" + text + " " + why +
-                       "; write for example head_mask=bhqk_60_7, or head_mask=bk_60_7");
-}
+constexpr const char* kExample = "; write for example head_mask=bhqk_60_7, or head_mask=bk_60_7";
 
-// Reads a whole number, all of `text`.
-template <class Integer>
-bool read(std::string_view text, Integer& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+[[noreturn]] void refuse(const std::string& text, const std::string& why) {
+  throw InvalidProblem("problem: head_mask=" + text + " " + why + kExample);
 }
 
 }  // namespace
@@ -52,25 +45,15 @@ HeadMask HeadMask::first_of(std::size_t axis) const {
   GivenHeadMask values{given->extents, {}};
   std::int64_t& extent = values.extents[axis];
   extent = std::min<std::int64_t>(extent, 1);
-  for (std::int64_t b = 0; b < values.extents[0]; ++b) {
-    for (std::int64_t h = 0; h < values.extents[1]; ++h) {
-      for (std::int64_t i = 0; i < values.extents[2]; ++i) {
-        for (std::int64_t j = 0; j < values.extents[3]; ++j) {
-          values.visible.push_back((*this)(b, h, i, j) ? 1 : 0);
-        }
-      }
-    }
-  }
+  for_each_index(values.extents, [&](auto b, auto h, auto i, auto j) {
+    values.visible.push_back((*this)(b, h, i, j) ? 1 : 0);
+  });
   first.given = std::make_shared<const GivenHeadMask>(std::move(values));
   return first;
 }
 
 std::string HeadMask::to_string() const {
-  std::string text;
-  for (std::size_t axis = 0; axis < kLetters.size(); ++axis) {
-    if (axes[axis]) text += kLetters[axis];
-  }
-  if (text.empty()) text = "1";
+  const std::string text = axes_text(axes);
   if (kind == Kind::given) return text + "_given";
   return text + "_" + std::to_string(percent) + "_" + std::to_string(seed);
 }
@@ -79,29 +62,13 @@ HeadMask HeadMask::parse(const std::string& text) {
   HeadMask mask;
   if (text == "none") return mask;
   std::string_view rest = text;
-  const auto word = [&rest] {
-    const std::string_view first = rest.substr(0, rest.find('_'));
-    rest.remove_prefix(std::min(first.size() + 1, rest.size()));
-    return first;
-  };
-  const std::string_view letters = word();
-  if (letters.empty()) refuse(text, "names no axes");
-  std::size_t axis = 0;
-  for (const char letter : letters == "1" ? std::string_view() : letters) {
-    axis = kLetters.find(letter, axis);
-    if (axis == std::string_view::npos) {
-      refuse(text, "begins with '" + std::string(letters) +
-                       "'; it must begin with the axes that it depends on, letters of bhqk (batch, "
-                       "head, query, key) in this order, or 1 for none of them");
-    }
-    mask.axes[axis++] = true;
-  }
-  const std::string_view percent = word();
-  if (!read(percent, mask.percent) || mask.percent < 0 || mask.percent > kWhole) {
+  mask.axes = parse_axes(take_word(rest), "problem: head_mask=" + text, kExample);
+  const std::string_view percent = take_word(rest);
+  if (!read_number(percent, mask.percent) || mask.percent < 0 || mask.percent > kWhole) {
     refuse(text, "has '" + std::string(percent) +
                      "' where the percent of visible entries must stand, from 0 to 100");
   }
-  if (!read(rest, mask.seed)) refuse(text, "needs a seed below 2^64 at its end");
+  if (!read_number(rest, mask.seed)) refuse(text, "needs a seed below 2^64 at its end");
   mask.kind = Kind::drawn;
   return mask;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/features/axes_text.hpp"
+
 namespace attest {
 namespace {
 
@@ -47,16 +49,10 @@ std::vector<std::uint8_t> head_mask_bytes(const Problem& problem) {
   // One byte where there is no element, so that the mask has an address.
   const std::int64_t bytes = std::max<std::int64_t>(span_of(extents, strides.data()), 1);
   std::vector<std::uint8_t> visible(static_cast<std::size_t>(bytes), 1);
-  for (std::int64_t b = 0; b < extents[0]; ++b) {
-    for (std::int64_t h = 0; h < extents[1]; ++h) {
-      for (std::int64_t i = 0; i < extents[2]; ++i) {
-        for (std::int64_t j = 0; j < extents[3]; ++j) {
-          const std::int64_t at = b * strides[0] + h * strides[1] + i * strides[2] + j * strides[3];
-          visible[static_cast<std::size_t>(at)] = problem.head_mask(b, h, i, j) ? 1 : 0;
-        }
-      }
-    }
-  }
+  for_each_index(extents, [&](auto b, auto h, auto i, auto j) {
+    const std::int64_t at = b * strides[0] + h * strides[1] + i * strides[2] + j * strides[3];
+    visible[static_cast<std::size_t>(at)] = problem.head_mask(b, h, i, j) ? 1 : 0;
+  });
   return visible;
 }
 

@@ -1,24 +1,17 @@
 #include "core/features/query_lengths.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/features/axes_text.hpp"
 #include "core/rng.hpp"
 
 namespace attest {
 namespace {
 
 constexpr const char* kDrawn = "drawn_";
-
-// Reads a number that is the whole word.
-template <typename Number>
-bool read(std::string_view word, Number& number) {
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  return !word.empty() && error == std::errc() && end == word.data() + word.size();
-}
 
 [[noreturn]] void refuse(const std::string& text) {
   throw InvalidProblem(
@@ -56,14 +49,14 @@ QueryLengths QueryLengths::parse(const std::string& text) {
   std::string_view rest = text;
   if (rest.starts_with(kDrawn)) {
     rest.remove_prefix(std::string_view(kDrawn).size());
-    if (!read(rest, lengths.seed)) refuse(text);
+    if (!read_number(rest, lengths.seed)) refuse(text);
     lengths.kind = Kind::drawn;
     return lengths;
   }
   for (bool more = true; more;) {
     const std::size_t end = std::min(rest.find('_'), rest.size());
     std::int32_t length = 0;
-    if (!read(rest.substr(0, end), length) || length < 0) refuse(text);
+    if (!read_number(rest.substr(0, end), length) || length < 0) refuse(text);
     lengths.given.push_back(length);
     more = end < rest.size();
     rest.remove_prefix(more ? end + 1 : end);
