@@ -167,7 +167,8 @@ template <class Mem>
 __device__ KeyBand band_of(const Sequence& sequence, const MaskArguments<Mem>& mask,
                            std::int64_t i) {
   const std::int64_t aligned = i + sequence.shift;
-  if (i >= sequence.queries) return {0, 0};
+  // Kernels without query lengths hide the rows past the last themselves.
+  if (mask.query_lengths && i >= sequence.queries) return {0, 0};
   KeyBand band{0, sequence.keys};
   // Compared with what cannot overflow: widths may be near 2^63, on either side.
   if (mask.left_bounded && aligned > mask.window_left) {
