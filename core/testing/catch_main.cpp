@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "core/testing/requirement.hpp"
 
 namespace {
@@ -27,5 +28,10 @@ int main(int argc, char** argv) {
     std::cout << "skipped: " << missing << "\n";
     return kSkipped;
   }
-  return Catch::Session().run(argc, argv) == 0 ? 0 : 1;
+  Catch::Session session;
+  if (session.applyCommandLine(argc, argv) != 0) return 1;
+  // Cases that take long run in ci/nightly, and where they are asked for by name or tag.
+  std::vector<std::string>& chosen = session.configData().testsOrTags;
+  if (chosen.empty() && !attest::testing::is_nightly()) chosen.emplace_back("~[nightly]");
+  return session.run() == 0 ? 0 : 1;
 }

@@ -8,7 +8,7 @@
 namespace attest::proptest {
 namespace {
 
-const std::uint64_t kCases = attest::testing::is_nightly() ? 9 : 6;
+const std::uint64_t kCases = attest::testing::is_nightly() ? 9 : 3;
 
 // By the case and the law, so that few cases take every order.
 std::size_t order_of(const Law& law, const Case& c) {

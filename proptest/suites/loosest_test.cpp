@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "fixtures/emulated/emulation.hpp"
 #include "proptest/testing/law_count.hpp"
 #include "proptest/testing/validation.hpp"
@@ -18,10 +19,10 @@ namespace {
 
 using fixtures::Emulation;
 
-// Outside nightly a kernel meets every third law, and the next kernel the next third.
+// Outside nightly a kernel meets every eighth law, and the next kernel the next.
 TEST_CASE("no law refuses the loosest kernel of any contract", "[validation]") {
   const std::uint64_t cases = attest::testing::is_nightly() ? 20 : 1;
-  const std::uint64_t laws_apart = attest::testing::is_nightly() ? 1 : 3;
+  const std::uint64_t laws_apart = attest::testing::is_nightly() ? 1 : 8;
   std::map<std::string_view, LawCount> of_law;
   std::uint64_t seed = 1;
   for (const attest_kernel& kernel : fixtures::loosest_kernels()) {
@@ -103,11 +104,15 @@ Cell measured(const Emulation& emulation, DType dtype, Shapes shapes, std::uint6
   return cell;
 }
 
-void check_none_outside(Shapes shapes, const char* title) {
+// Every fourth contract outside nightly, counted on from `turn`: another for each table and type.
+void check_none_outside(Shapes shapes, const char* title, std::size_t turn) {
   const std::uint64_t rounds = attest::testing::is_nightly() ? 70 : 1;
   std::int64_t cases = 0;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
-    const std::vector<Emulation> emulations = fixtures::loosest_emulations(dtype);
+    std::vector<Emulation> emulations;
+    for (const Emulation& emulation : fixtures::loosest_emulations(dtype)) {
+      if (attest::testing::is_turn(turn++, 4)) emulations.push_back(emulation);
+    }
     std::vector<Cell> cells(emulations.size());
 #pragma omp parallel for schedule(dynamic)
     for (std::size_t k = 0; k < cells.size(); ++k) {
@@ -134,23 +139,23 @@ void check_none_outside(Shapes shapes, const char* title) {
 }
 
 TEST_CASE("no element of the loosest kernels lies outside a bound", "[validation]") {
-  check_none_outside(shape, "");
+  check_none_outside(shape, "", 0);
 }
 
 TEST_CASE("no element of the loosest kernels lies outside a bound where there are sinks",
           "[validation]") {
-  check_none_outside(shape_of_sinks, "with sinks: ");
+  check_none_outside(shape_of_sinks, "with sinks: ", 1);
 }
 
 TEST_CASE("no element of the loosest kernels lies outside a bound where there is a bias",
           "[validation]") {
-  check_none_outside(shape_of_bias, "with bias: ");
+  check_none_outside(shape_of_bias, "with bias: ", 2);
 }
 
 TEST_CASE(
     "no element of the loosest kernels lies outside a bound where heads and rows see other keys",
     "[validation]") {
-  check_none_outside(shape_of_masks, "with masks: ");
+  check_none_outside(shape_of_masks, "with masks: ", 3);
 }
 
 // A contract is there because the plain one refuses what it allows; all but those whose errors
@@ -169,6 +174,7 @@ TEST_CASE("the loosest kernels are refused where they declare nothing", "[valida
          {"hq=8,hkv=1,sq=40,sk=60,d=32", "sq=1,sk=300,d=64", "sq=200,sk=3,d=8"}) {
       for (const Values values :
            {Values::normal, Values::all_positive, Values::logits_1e4, Values::denormals}) {
+        if (refused) continue;
         const Case c{Problem::parse(text), values, 3, 1};
         const InputValues in = make_values(c.problem, values, c.seed);
         const Truth truth(kernel.description, c.problem, in, Direction::backward, c.seed);

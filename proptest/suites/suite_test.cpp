@@ -10,14 +10,14 @@ namespace attest::proptest {
 namespace {
 
 TEST_CASE("every law holds for every registered kernel", "[laws]") {
-  const std::uint64_t cases = attest::testing::is_nightly() ? 40 : 16;
+  const std::uint64_t cases = attest::testing::is_nightly() ? 40 : 8;
   Registry registry;
   register_cpu(registry);
   check_every_law(registry, cases);
 }
 
 TEST_CASE("every law holds for every kernel that reads the lists of a pattern", "[laws]") {
-  const std::uint64_t cases = attest::testing::is_nightly() ? 20 : 10;
+  const std::uint64_t cases = attest::testing::is_nightly() ? 20 : 6;
   Registry registry;
   register_sparse(registry);
   check_every_law(registry, cases);

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "gpu/kernels/flash2/flash2.hpp"
 #include "gpu/kernels/tiles/backward_lines.cuh"
 #include "gpu/kernels/two_pass/two_pass.hpp"
@@ -16,7 +17,9 @@ TEST_CASE(
     "key_stationary: no order of lanes and blocks changes a bit of dK and dV, and nothing is "
     "wrong in any",
     "[gpu][key_stationary]") {
+  std::size_t trial = 0;
   for (const char* text : testing::backward_problems()) {
+    if (!attest::testing::is_turn(trial++, 2)) continue;
     INFO(text);
     testing::Call other(text);
     const EmulatedForward forward_of_other(other.forward_arguments());
@@ -50,7 +53,9 @@ TEST_CASE("key_stationary: without the launch that prepares, dQ is not written",
 
 TEST_CASE("key_stationary: words moved are those of the schedule and of the zeros in dQ",
           "[gpu][key_stationary][words]") {
+  std::size_t trial = 0;
   for (const char* text : testing::backward_problems()) {
+    if (!attest::testing::is_turn(trial++, 2)) continue;
     for (const bool dlse : {false, true}) {
       INFO(text << (dlse ? " with dLSE" : ""));
       testing::Call call(text);

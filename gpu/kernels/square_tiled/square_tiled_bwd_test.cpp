@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "gpu/testing/call.hpp"
 #include "gpu/testing/forward_kernels.hpp"
 #include "gpu/testing/words.hpp"
@@ -37,8 +38,10 @@ TEST_CASE(
     "square_tiled_bwd: no order of lanes and blocks changes a bit, and nothing is wrong in "
     "any",
     "[gpu][square_tiled_bwd]") {
+  std::size_t trial = 0;
   for (const EmulatedKernel* kernel : kernels()) {
     for (const std::string& text : uncapped_problems(*kernel)) {
+      if (!attest::testing::is_turn(trial++, 3)) continue;
       INFO(kernel->description().name << " " << text);
       std::vector<std::vector<std::uint64_t>> outputs;
       for (const simt::Emulation& emulation : testing::checked_orders()) {
@@ -57,8 +60,10 @@ TEST_CASE(
 
 TEST_CASE("square_tiled_bwd: words moved are those of the schedule",
           "[gpu][square_tiled_bwd][words]") {
+  std::size_t trial = 0;
   for (const EmulatedKernel* kernel : kernels()) {
     for (const std::string& text : uncapped_problems(*kernel)) {
+      if (!attest::testing::is_turn(trial++, 3)) continue;
       for (const bool dlse : {false, true}) {
         INFO(kernel->description().name << " " << text << (dlse ? " with dLSE" : ""));
         testing::Call call(text);

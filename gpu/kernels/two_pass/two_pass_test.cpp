@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "gpu/kernels/flash2/flash2.hpp"
 #include "gpu/kernels/tiles/backward_lines.cuh"
 #include "gpu/testing/call.hpp"
@@ -13,7 +14,9 @@ namespace {
 
 TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is wrong in any",
           "[gpu][two_pass]") {
+  std::size_t trial = 0;
   for (const char* text : testing::backward_problems()) {
+    if (!attest::testing::is_turn(trial++, 2)) continue;
     INFO(text);
     std::vector<std::vector<std::uint64_t>> outputs;
     for (const simt::Emulation& emulation : testing::checked_orders()) {
@@ -31,7 +34,9 @@ TEST_CASE("backward: no order of lanes and blocks changes a bit, and nothing is 
 }
 
 TEST_CASE("backward: words moved are those of the schedule", "[gpu][two_pass][words]") {
+  std::size_t trial = 0;
   for (const char* text : testing::backward_problems()) {
+    if (!attest::testing::is_turn(trial++, 2)) continue;
     for (const bool dlse : {false, true}) {
       INFO(text << (dlse ? " with dLSE" : ""));
       testing::Call call(text);
