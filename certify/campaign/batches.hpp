@@ -42,7 +42,7 @@ void run_parallel(unsigned jobs, std::size_t count, const std::function<void(std
 /// Runs what the journal does not have yet of the batches of run.shard. A law is dropped after the
 /// first case, in the order of the plan, that it fails on: whether later ones ran depends on
 /// `jobs`, and no one may look at them. Batches with a check of run.first run first, then those of
-/// its laws.  [certify/campaign/sharing_test "jobs", certify/cli/pipelines_test]
+/// its laws.  [certify/campaign/sharing_test "jobs", certify/cli/tests/pipelines_test]
 void run_batches(Run& run, const std::vector<PlannedCase>& plan, const std::vector<Batch>& batches);
 
 }  // namespace attest::certify

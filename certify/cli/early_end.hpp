@@ -8,7 +8,7 @@
 namespace attest::certify::cli {
 
 /// Reads a duration like 90, 90s, 20m or 1.5h in seconds. Throws InvalidProblem otherwise, and for
-/// one that is not above 0 or longer than a year.  [certify/cli/campaign_test]
+/// one that is not above 0 or longer than a year.  [certify/cli/tests/campaign_test]
 double parse_duration(const std::string& option, const std::string& text);
 
 /// Ends campaigns early: a signal, the time that they may take, a first failure.

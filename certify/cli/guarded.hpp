@@ -10,7 +10,7 @@ inline constexpr int kUsage = 2, kInternal = 5;
 /// The exit status of a program: what `run` returns. An exception is one line on the standard
 /// error, `attest: ...`: InvalidProblem and too little memory are kUsage, any other kInternal. A
 /// standard output that could not be written is told at the end, and turns 0 into kUsage.
-/// [certify/cli/streams_test]
+/// [certify/cli/tests/streams_test]
 int guarded(const std::function<int()>& run);
 
 }  // namespace attest::certify::cli

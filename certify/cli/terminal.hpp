@@ -58,7 +58,7 @@ class Ticker {
   std::thread thread_;
 };
 
-/// Counts the seconds from the first on.  [certify/cli/streams_test]
+/// Counts the seconds from the first on.  [certify/cli/tests/streams_test]
 class ElapsedLine {
  public:
   explicit ElapsedLine(const std::string& label);
@@ -67,7 +67,7 @@ class ElapsedLine {
   Ticker ticker_;
 };
 
-/// Shows done/total, rate and time left, on a terminal with a bar.  [certify/cli/streams_test]
+/// Shows done/total, rate and time left, on a terminal with a bar.  [certify/cli/tests/streams_test]
 class ProgressLine {
  public:
   explicit ProgressLine(std::string label);

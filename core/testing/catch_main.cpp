@@ -2,6 +2,8 @@
 // "skipped": this one returns 0 or 1, and 77 only where what the program needs is absent.
 #define CATCH_CONFIG_RUNNER
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "core/testing/catch.hpp"
 #include "core/testing/nightly.hpp"
