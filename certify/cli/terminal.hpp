@@ -67,7 +67,7 @@ class ElapsedLine {
   Ticker ticker_;
 };
 
-/// Shows done/total, rate and time left, on a terminal with a bar.  [certify/cli/tests/streams_test]
+/// Shows done/total, rate and time left, on a terminal with a bar. [certify/cli/tests/streams_test]
 class ProgressLine {
  public:
   explicit ProgressLine(std::string label);
