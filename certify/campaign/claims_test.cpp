@@ -11,6 +11,7 @@
 #include "certify/worker/library/description.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "proptest/laws/law.hpp"
 #include "proptest/values/generator.hpp"
 #include "proptest/values/values.hpp"
@@ -81,6 +82,9 @@ class Watcher {
   std::string outside_;
   std::int64_t calls_ = 0;
 };
+
+// A quarter of the sets of claims outside nightly, for time.
+std::uint64_t sets(std::uint64_t all) { return attest::testing::is_nightly() ? all : all / 4; }
 
 bool chance(Rng& rng, std::int64_t percent) { return rng.between(0, 99) < percent; }
 
@@ -157,7 +161,7 @@ void call(const attest_kernel& kernel, const Case& c) {
 TEST_CASE("nothing outside the claims is drawn", "[claims]") {
   constexpr std::uint64_t kSets = 60, kCases = 40;
   std::int64_t calls = 0;
-  for (std::uint64_t set = 0; set < kSets; ++set) {
+  for (std::uint64_t set = 0; set < sets(kSets); ++set) {
     const auto watcher = drawn_watcher(set);
     const attest_kernel& kernel = watcher->kernel();
     for (std::uint64_t index = 0; index < kCases && watcher->outside().empty(); ++index) {
@@ -177,7 +181,7 @@ TEST_CASE("nothing outside the claims is drawn", "[claims]") {
 
 TEST_CASE("nothing outside the claims is in the pair table", "[claims]") {
   constexpr std::uint64_t kSets = 20;
-  for (std::uint64_t set = 0; set < kSets; ++set) {
+  for (std::uint64_t set = 0; set < sets(kSets); ++set) {
     const auto watcher = drawn_watcher(1000 + set);
     const attest_kernel& kernel = watcher->kernel();
     const Pairs claimed = claimed_pairs(kernel.description);
@@ -193,7 +197,7 @@ TEST_CASE("nothing outside the claims is in the pair table", "[claims]") {
 
 TEST_CASE("no law asks for what is outside the claims", "[claims]") {
   constexpr std::uint64_t kSets = 100, kCases = 3;
-  for (std::uint64_t set = 0; set < kSets; ++set) {
+  for (std::uint64_t set = 0; set < sets(kSets); ++set) {
     const auto watcher = drawn_watcher(2000 + set);
     const attest_kernel& kernel = watcher->kernel();
     for (const proptest::Law& law : proptest::laws()) {

@@ -156,7 +156,7 @@ TEST_CASE("of FlashAttention's orders the one with fewer words is compared", "[r
   CHECK_THAT(ratio_with(4 * kMany), Contains("1.0000 to 1.0000 times its words"));
 }
 
-TEST_CASE("the emulated kernels are compared on both sides of d^2", "[reproduce]") {
+TEST_CASE("the emulated kernels are compared on both sides of d^2", "[reproduce][nightly]") {
   constexpr std::int64_t kWide = 256, kLossWide = 192;
   const Findings findings = capped_blocks({kRows, kWide, kLossWide}, emulated_counts());
   const std::vector<Outcome> list = outcomes(findings);
