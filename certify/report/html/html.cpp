@@ -279,11 +279,11 @@ std::string list_html(const json& lines) {
 std::string refused_html(const json& refused) {
   json lines = json::array();
   for (const json& one : refused) {
-    lines.push_back(one.is_string()
-                        ? one.get<std::string>()
-                        : fmt::format("{} ({} checks), first: {}",
-                                      one.at("message").get<std::string>(), one.at("checks").dump(),
-                                      one.at("example").get<std::string>()));
+    lines.push_back(one.is_string() ? one.get<std::string>()
+                                    : fmt::format("{} ({} checks), first: {}",
+                                                  one.at("message").get<std::string>(),
+                                                  readable(one.at("checks").get<double>()),
+                                                  one.at("example").get<std::string>()));
   }
   return list_html(lines);
 }
