@@ -208,7 +208,7 @@ std::string finding_html(const json& finding, const json& schedule) {
             "</span></p>";
   }
   html += "<p class=\"small soft\">found with <span class=\"mono\">" +
-          text_of(finding.at("found"), "problem") +
+          breakable(finding.at("found").at("problem").get<std::string>()) +
           " values=" + text_of(finding.at("found"), "values") + "</span></p></div>";
   if (finding.at("errors").is_object()) html += error_grid_svg(finding.at("errors"), schedule);
   return html + "</div></div>";
