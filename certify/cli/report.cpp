@@ -12,6 +12,7 @@
 #include "certify/report/html/sampled.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/contract/contract_text.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify::cli {
 
@@ -46,8 +47,8 @@ std::string headline(const CampaignResult& result) {
 }
 
 std::string cases_text(std::uint64_t done, std::uint64_t planned) {
-  return done == planned ? fmt::format("{} cases", done)
-                         : fmt::format("{} of {} cases", done, planned);
+  return done == planned ? fmt::format("{} cases", thousands(done))
+                         : fmt::format("{} of {} cases", thousands(done), thousands(planned));
 }
 
 void print_sampled(std::int64_t positions) {
@@ -84,13 +85,13 @@ void print_table(const ScheduleAudit& io) {
     const ::attest::io::ScheduleCount& count = counted.count;
     const ::attest::io::Traffic& moved = count.counted;
     fmt::print("    {}\n      {}: {} words read, {} written, peak {}; closed form {}\n",
-               counted.problem.to_string(), count.schedule, moved.reads.words.value(),
-               moved.writes.words.value(), moved.peak.words.value(),
+               counted.problem.to_string(), count.schedule, thousands(moved.reads.words.value()),
+               thousands(moved.writes.words.value()), thousands(moved.peak.words.value()),
                count.closed_form_equal() ? "equal" : bad("differs"));
     for (const ::attest::io::Bound& bound : count.bounds) {
       if (!bound.is_lower_bound() || bound.words == 0) continue;
       fmt::print("      {:.3f} times {}, {} words, {}\n", times(moved, bound.words), bound.name,
-                 bound.words, bound.label());
+                 thousands(bound.words), bound.label());
     }
   }
 }
@@ -116,8 +117,11 @@ void print_nearness(const ScheduleAudit& io) {
 
 void print_io(const ScheduleAudit& io, Detail detail) {
   fmt::print("  I/O of {}", bold(io.schedule));
-  if (io.fast_memory_bytes > 0) fmt::print(" in {} bytes of fast memory", io.fast_memory_bytes);
-  fmt::print(": {} cases counted with data, {} with the kernel's bits\n", io.cases, io.equal_bits);
+  if (io.fast_memory_bytes > 0) {
+    fmt::print(" in {} bytes of fast memory", thousands(io.fast_memory_bytes));
+  }
+  fmt::print(": {} cases counted with data, {} with the kernel's bits\n", thousands(io.cases),
+             thousands(io.equal_bits));
   if (detail == Detail::whole && !io.table.empty()) print_table(io);
   if (detail == Detail::summary) print_nearness(io);
   print_some(io.not_counted, detail, [](const std::string& reason) {
@@ -143,14 +147,14 @@ void print_laws(const std::map<std::string, LawCount>& laws, Detail detail) {
     fmt::print("\n");
     if (improbable > 0) {
       fmt::print("  improbable once          {} checks, right when drawn again: --verbose\n",
-                 improbable);
+                 thousands(improbable));
     }
     return;
   }
   for (const auto& [law, count] : laws) {
-    fmt::print("  {:<24} passed {:>5}  vacuous {:>4}  unsupported {:>4}", law, count.passed,
-               count.vacuous, count.unsupported);
-    if (count.improbable > 0) fmt::print("  improbable once {}", count.improbable);
+    fmt::print("  {:<24} passed {:>6}  vacuous {:>5}  unsupported {:>5}", law,
+               thousands(count.passed), thousands(count.vacuous), thousands(count.unsupported));
+    if (count.improbable > 0) fmt::print("  improbable once {}", thousands(count.improbable));
     if (count.failed > 0) fmt::print("  {}", bad("FAILED"));
     fmt::print("\n");
   }
@@ -160,7 +164,8 @@ void print_not_claimed(const std::map<std::string, std::uint64_t>& missing) {
   std::vector<std::string> features;
   for (const auto& [feature, count] : missing) {
     const char* unit = count == 1 ? "check" : "checks";
-    features.push_back(count == 0 ? feature : fmt::format("{} ({} {})", feature, count, unit));
+    features.push_back(count == 0 ? feature
+                                  : fmt::format("{} ({} {})", feature, thousands(count), unit));
   }
   if (!features.empty()) fmt::print("  not covered: {}\n", fmt::join(features, ", "));
 }
@@ -181,7 +186,8 @@ void print_sizes(const SizesByKind& sizes, Detail detail) {
 
 void print_result(const attest_kernel& kernel, const CampaignResult& result, Detail detail) {
   fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(result.kernel), headline(result),
-             cases_text(result.cases, result.planned_cases), result.passed(), result.vacuous());
+             cases_text(result.cases, result.planned_cases), thousands(result.passed()),
+             thousands(result.vacuous()));
   if (result.mask) {
     fmt::print("  on the mask {} alone: certifies no other\n", printable(*result.mask));
   }
@@ -206,7 +212,8 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
   }
   if (!result.claimed.empty() && result.shard.whole()) {
     fmt::print("  pairs of properties      {} of {} claimed met against the reference\n",
-               result.claimed.size() - unmet_pairs(result).size(), result.claimed.size());
+               thousands(result.claimed.size() - unmet_pairs(result).size()),
+               thousands(result.claimed.size()));
   }
   print_sizes(result.sizes, detail);
   const std::vector<std::string> missed = unexercised(kernel.description, result);
@@ -218,7 +225,7 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
     fmt::print("  loaded in a call: {}\n", printable(file));
   });
   print_some(result.refused, detail, [](const Refusal& one) {
-    fmt::print("  {} ({} {}), first: {}\n", warning(printable(one.message)), one.checks,
+    fmt::print("  {} ({} {}), first: {}\n", warning(printable(one.message)), thousands(one.checks),
                one.checks == 1 ? "check" : "checks", one.example);
   });
   if (outcome(result) == "incomplete" || result.interrupted) {
@@ -245,7 +252,7 @@ void print_total(const std::vector<CampaignResult>& results) {
   std::vector<std::string> counts;
   for (const auto& [word, count] : outcomes) counts.push_back(fmt::format("{} {}", count, word));
   fmt::print("{} kernels: {}; {} cases, {} checks passed, {} {}\n", results.size(),
-             fmt::join(counts, ", "), cases, checks, findings,
+             fmt::join(counts, ", "), thousands(cases), thousands(checks), findings,
              findings == 1 ? "finding" : "findings");
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "certify/printable.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -121,8 +122,8 @@ std::string ProgressLine::text(double seconds) const {
   if (done == 0) return fmt::format("{} begun, {:.0f} s", label_, seconds);
   const double rate = static_cast<double>(done) / seconds;
   const double left = static_cast<double>(total - std::min(done, total)) / rate;
-  const std::string counts =
-      fmt::format("{}/{} checks, {:.1f}/s, {:.0f} s left", done, total, rate, left);
+  const std::string counts = fmt::format("{}/{} checks, {:.1f}/s, {:.0f} s left", thousands(done),
+                                         thousands(total), rate, left);
   if (!on_terminal()) return label_ + " " + counts;
   constexpr std::uint64_t kWidth = 24;
   const auto filled = static_cast<std::size_t>(kWidth * std::min(done, total) / total);

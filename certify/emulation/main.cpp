@@ -11,6 +11,7 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/emulation/emulated_check.hpp"
 #include "core/error.hpp"
+#include "core/text/thousands.hpp"
 #include "proptest/judge/truth/affordable.hpp"
 #include "proptest/values/values.hpp"
 
@@ -48,7 +49,7 @@ void print(const Options& options, const EmulatedCheck& found) {
     const bool clean = run.launches.clean() && run.misconduct.empty();
     fmt::print("  {:<14} {:<32} {}  {} launches, {} bytes of shared memory\n", run.direction,
                run.order, clean ? "clean" : "FOUND", run.launches.launches,
-               run.launches.shared_bytes);
+               thousands(run.launches.shared_bytes));
     for (const std::string& diagnosis : run.launches.diagnoses) fmt::print("    {}\n", diagnosis);
     if (!run.misconduct.empty()) fmt::print("    {}\n", run.misconduct);
   }

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/error.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify {
 
@@ -18,6 +20,11 @@ auto reading_certificate(Function&& function) {
     throw InvalidProblem(std::string("certificate: not as attest-certificate-1 says: ") +
                          error.what());
   }
+}
+
+/// Returns a count as people read it, its thousands apart; as JSON what is no whole number.
+inline std::string count_text(const nlohmann::json& count) {
+  return count.is_number_integer() ? thousands(count.get<std::int64_t>()) : count.dump();
 }
 
 }  // namespace attest::certify

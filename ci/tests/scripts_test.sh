@@ -55,6 +55,15 @@ expect 2 '--install needs root' env PATH="$scratch/somebody:$PATH" "$ci/packages
 expect 2 "take whole numbers" "$ci/false_alarms" --cases many
 expect 2 "unknown parser 'problm'" "$ci/fuzz" problm
 expect 2 "whole number from 1" "$ci/fuzz" --seconds 0
+mkdir -p broken/ci broken/certify/fuzz/corpus/problem broken/build/fuzz/bin built
+cp "$ci/fuzz" broken/ci
+printf '#!/bin/sh\nexit 0\n' >built/cmake
+printf '#!/bin/sh\nexit 1\n' >broken/build/fuzz/bin/attest-fuzz  # does not start
+chmod +x built/cmake broken/build/fuzz/bin/attest-fuzz
+expect 1 'the planted fault was not found' env PATH="$scratch/built:$PATH" broken/ci/fuzz --seconds 1
+printf '#!/bin/sh\n[ "$ATTEST_FUZZ_PARSER" != planted ] || { printf attest >out/fuzz/planted/crash-1; exit 1; }\n' \
+  >broken/build/fuzz/bin/attest-fuzz
+expect 0 'problem              ok' env PATH="$scratch/built:$PATH" broken/ci/fuzz --seconds 1
 expect 2 "is not there; build it" "$ci/false_alarms" --attest no_such_program
 expect 2 "tier is 'slow'" "$ci/certify" --tier slow
 expect 2 'no compile_commands.json' "$ci/tidy" no_such_folder

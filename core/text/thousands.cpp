@@ -2,14 +2,13 @@
 
 namespace attest {
 
-std::string thousands(std::int64_t number) {
-  std::string text = std::to_string(number);
-  const std::size_t sign = number < 0 ? 1 : 0;
-  for (std::size_t end = text.size(); end > sign + 3;) {
+std::string digits_apart(std::string digits) {
+  const std::size_t sign = digits.starts_with('-') ? 1 : 0;
+  for (std::size_t end = digits.size(); end > sign + 3;) {
     end -= 3;
-    text.insert(end, ",");
+    digits.insert(end, ",");
   }
-  return text;
+  return digits;
 }
 
 }  // namespace attest

@@ -1,12 +1,18 @@
 #pragma once
 
-#include <cstdint>
+#include <concepts>
 #include <string>
 
 namespace attest {
 
-/// Returns the number with a comma before every three digits: "1,052,672", "-1,000".
+/// Returns a whole number's digits with a comma before every three: "1,052,672", "-1,000".
 /// [core/text/thousands_test]
-std::string thousands(std::int64_t number);
+std::string digits_apart(std::string digits);
+
+/// Returns the number with a comma before every three digits.
+template <std::integral Integer>
+std::string thousands(Integer number) {
+  return digits_apart(std::to_string(number));
+}
 
 }  // namespace attest

@@ -1,5 +1,6 @@
 #include "core/text/thousands.hpp"
 
+#include <cstdint>
 #include <limits>
 
 #include "core/testing/catch.hpp"
@@ -15,6 +16,7 @@ TEST_CASE("thousands are set apart", "[core]") {
   CHECK(thousands(-999) == "-999");
   CHECK(thousands(-1000) == "-1,000");
   CHECK(thousands(std::numeric_limits<std::int64_t>::min()) == "-9,223,372,036,854,775,808");
+  CHECK(thousands(std::numeric_limits<std::uint64_t>::max()) == "18,446,744,073,709,551,615");
 }
 
 }  // namespace

@@ -200,7 +200,7 @@ ATTEST_EXPORT int attest_ptx_launch(const attest_ptx *loaded, const attest_ptx_s
  * the call says otherwise. Valid until this thread's next call. */
 ATTEST_EXPORT const char *attest_text(void);
 
-/* Returns the version of Attest, like "0.1.0". */
+/* Returns the version of Attest, like "0.2.0". */
 ATTEST_EXPORT const char *attest_version(void);
 
 #ifdef __cplusplus

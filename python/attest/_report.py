@@ -57,10 +57,10 @@ class Report:
                           if of["error_over_bound"] is not None)
         lines = [f"{self.kernel}  {self.verdict.upper().replace('_', ' ')}",
                  f"claims {', '.join(claims['dtypes'] + claims['directions'] + claims['features'])}",
-                 f"{kernel['checks']['passed']} checks passed on {kernel['cases']} cases; worst error "
+                 f"{kernel['checks']['passed']:,} checks passed on {kernel['cases']:,} cases; worst error "
                  f"over bound: {worst or 'none'}"]
         lines += [f"not covered: {gap}" for gap in kernel["incomplete"]]
-        lines += [f"refused {one['checks']} times: {one['message']}"
+        lines += [f"refused {one['checks']:,} times: {one['message']}"
                   for one in kernel["coverage"]["refused"]]
         lines += [finding_text(finding) for finding in self.findings]
         if self.certificate["interrupted"]:

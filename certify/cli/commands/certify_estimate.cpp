@@ -9,6 +9,7 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/plan/estimate.hpp"
 #include "certify/printable.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -45,8 +46,8 @@ int tell_estimates(const std::vector<const attest_kernel*>& kernels, const Campa
                     {"sample_seconds", one.sample_seconds}});
     if (as_json) continue;
     fmt::print("{}  about {}  ({} checks on {} cases, {} at a time; a sample took {:.1f} s)\n",
-               bold(printable(name)), duration_text(one.seconds), one.checks, one.cases,
-               options.jobs, one.sample_seconds);
+               bold(printable(name)), duration_text(one.seconds), thousands(one.checks),
+               thousands(one.cases), options.jobs, one.sample_seconds);
   }
   if (as_json) {
     fmt::print("{}\n", json_text({{"schema", "attest-estimate-1"},

@@ -16,6 +16,7 @@
 #include "certify/score/published_rules.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -203,7 +204,7 @@ int certify_defects(const Registry& registry, const std::vector<std::string>& na
   print_cheats(cheats);
   for (const CampaignResult& result : correct) {
     fmt::print("{}: {}, {} checks passed, {} false alarms\n", result.kernel,
-               cases_text(result.cases, result.planned_cases), result.passed(),
+               cases_text(result.cases, result.planned_cases), thousands(result.passed()),
                result.findings.size());
     for (const Finding& finding : result.findings) {
       fmt::print("  {} on {}: {}\n", finding.law, finding.shrunk.problem.to_string(),

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "core/mask/mask_spellings.hpp"
 #include "core/text/suggest.hpp"
+#include "core/text/thousands.hpp"
 #include "fixtures/cheats.hpp"
 #include "fixtures/devices.hpp"
 #include "fixtures/models.hpp"
@@ -47,7 +48,8 @@ std::string parameters_text(const io::ScheduleFamily& family) {
 std::string levels_text(const fixtures::Device& device) {
   std::string text = device.kind;
   for (const fixtures::Boundary& boundary : device.boundaries) {
-    text += fmt::format("; {} {} bytes per {}", boundary.fast, boundary.fast_bytes, boundary.per);
+    text += fmt::format("; {} {} bytes per {}", boundary.fast, thousands(boundary.fast_bytes),
+                        boundary.per);
   }
   return text;
 }

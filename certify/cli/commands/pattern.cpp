@@ -12,6 +12,7 @@
 #include "certify/printable.hpp"
 #include "core/error.hpp"
 #include "core/mask/mask_shape.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -47,24 +48,27 @@ Problem problem_of(const PatternOptions& options) {
 
 void print_degrees(const char* what, const Degrees& degrees) {
   fmt::print("{:<18} least {}, median {}, most {}; with none: {}, with one: {}\n", what,
-             degrees.least, degrees.median, degrees.most, degrees.none, degrees.one);
+             thousands(degrees.least), thousands(degrees.median), thousands(degrees.most),
+             thousands(degrees.none), thousands(degrees.one));
 }
 
 void print_summary(const SparsityPattern& pattern, const PatternSummary& summary) {
   fmt::print("{}  {}\n", bold("pattern"), printable(pattern.spelling()));
-  fmt::print("{} queries x {} keys, as {}\n\n", pattern.rows(), pattern.columns(),
-             form_text(pattern));
-  fmt::print("{:<18} {}, density {:.4g} %\n", "pairs", pattern.nnz(), 100 * pattern.density());
+  fmt::print("{} queries x {} keys, as {}\n\n", thousands(pattern.rows()),
+             thousands(pattern.columns()), form_text(pattern));
+  fmt::print("{:<18} {}, density {:.4g} %\n", "pairs", thousands(pattern.nnz()),
+             100 * pattern.density());
   print_degrees("keys of a query", summary.queries);
   print_degrees("queries of a key", summary.keys);
-  fmt::print("{:<18} {}\n", "components", summary.components);
+  fmt::print("{:<18} {}\n", "components", thousands(summary.components));
   if (summary.diagonals > 0) {
-    fmt::print("{:<18} {}: key - query from {} to {}\n", "diagonals", summary.diagonals,
-               summary.first_diagonal, summary.first_diagonal + summary.diagonals - 1);
+    fmt::print("{:<18} {}: key - query from {} to {}\n", "diagonals", thousands(summary.diagonals),
+               thousands(summary.first_diagonal),
+               thousands(summary.first_diagonal + summary.diagonals - 1));
   }
   fmt::print("{:<18} {} of {} hold a pair, {} of them hide none\n",
-             fmt::format("tiles of {0} x {0}", kCountedTile), summary.tiles, summary.all_tiles,
-             summary.whole_tiles);
+             fmt::format("tiles of {0} x {0}", kCountedTile), thousands(summary.tiles),
+             thousands(summary.all_tiles), thousands(summary.whole_tiles));
   const DensityMap& map = summary.map;
   if (map.density.empty()) return;
   fmt::print(

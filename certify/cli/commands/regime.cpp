@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "certify/regime/statements.hpp"
 #include "core/error.hpp"
 #include "core/mask/mask_shape.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify::cli {
 namespace {
@@ -112,7 +114,7 @@ std::string ratio_text(const CacheSize& size) {
   const std::string text = size.ratio < 0.1    ? fmt::format("{:.2g}", size.ratio)
                            : size.ratio < 10   ? fmt::format("{:.2f}", size.ratio)
                            : size.ratio < 1000 ? fmt::format("{:.1f}", size.ratio)
-                                               : fmt::format("{:.0f}", size.ratio);
+                                               : thousands(std::llround(size.ratio));
   return size.regime == CacheRegime::small ? text + "*" : text;
 }
 
@@ -123,7 +125,7 @@ std::string dims_text(const Problem& problem) {
 std::string place_text(const RegimePlace& place) {
   const fixtures::Boundary& boundary = place.boundary;
   return fmt::format("{} <-> {}, {} bytes per {}", boundary.fast, boundary.slow,
-                     boundary.fast_bytes, boundary.per);
+                     thousands(boundary.fast_bytes), boundary.per);
 }
 
 // One shape for each pair of head dimensions, in ascending order.
@@ -169,7 +171,8 @@ void print_sizes(const RegimeTable& table) {
       }
     }
     fmt::print("{:<{}}{}\n",
-               fmt::format("  {}, {} KB", place.boundary.fast, place.boundary.fast_bytes / 1024),
+               fmt::format("  {}, {} KB", place.boundary.fast,
+                           thousands(place.boundary.fast_bytes / 1024)),
                kPlace, ratios);
   }
 }
@@ -205,7 +208,7 @@ void print_prediction(const Prediction& prediction, const WordType& word) {
     return;
   }
   fmt::print("      {:<8} {:<38} {:>16} words {:>17} bytes", direction, prediction.schedule,
-             prediction.words, prediction.words * word.bytes);
+             thousands(prediction.words), thousands(prediction.words * word.bytes));
   if (prediction.ratio) {
     fmt::print("  {:.3f} times {}", *prediction.ratio, prediction.lower->name);
   }
@@ -235,8 +238,8 @@ void print_rows(const std::vector<RegimeRow>& rows) {
       fmt::print("  {}{}\n", row.shape.model.empty() ? "" : row.shape.model + "  ", problem);
     }
     shape = row.shape.model + problem;
-    fmt::print("    {:<4} M = {} words, M/(d_k d_v) = {}: {}\n", row.word.name, row.size.fast_words,
-               ratio_text(row.size), name(row.size.regime));
+    fmt::print("    {:<4} M = {} words, M/(d_k d_v) = {}: {}\n", row.word.name,
+               thousands(row.size.fast_words), ratio_text(row.size), name(row.size.regime));
     for (const Prediction& prediction : row.predictions) print_prediction(prediction, row.word);
   }
 }

@@ -224,7 +224,7 @@ class Campaigns(unittest.TestCase):
         self.assertLessEqual(second, 16)  # of an incomplete one, one line more says what to do
         self.assertRegex(summary[second - 1], "run it without --cases")
         self.assertRegex("\n".join(summary), r"… and \d+ more such lines: --verbose")
-        self.assertRegex(summary[-1], r"^2 kernels: 2 INCOMPLETE; \d+ cases, \d+ checks passed, 0 findings$")
+        self.assertRegex(summary[-1], r"^2 kernels: 2 INCOMPLETE; [\d,]+ cases, [\d,]+ checks passed, 0 findings$")
         whole = attest(*words, "--verbose", code=3).stdout
         self.assertNotIn("more such lines", whole)
         self.assertRegex(whole, r"(?m)^  reference_backward +passed +\d+  vacuous")
@@ -237,7 +237,7 @@ class Campaigns(unittest.TestCase):
                               text=True) as running:
             line = running.stderr.readline()
             running.kill()
-        self.assertRegex(line, r"^progress: cpu/standard \d+/\d+ checks, .*/s, \d+ s left$")
+        self.assertRegex(line, r"^progress: cpu/standard [\d,]+/[\d,]+ checks, .*/s, \d+ s left$")
         code = [ATTEST, "check", "--kernel", "cpu/flash2", "--law", "ones", "--problem",
                 "sq=2,d=1,hq=8000000"]
         with subprocess.Popen(code, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,

@@ -92,8 +92,10 @@ std::string histogram_svg(const std::string& output, const json& worst) {
   svg += rectangle(kLeft, kBase, kWidth - 2 * kLeft, 1, "var(--line)");
   svg += rectangle(kWidth - kLeft - 1, kTop - 6, 1.5, kBase - kTop + 8, "var(--bad)");
   svg += label(kLeft, 12, "start", output, "strong");
+  constexpr std::size_t kShort = 16;  // of a longer name the number alone has room beside it
   svg += label(kWidth - kLeft, 12, "end",
-               "worst " + error_ratio_text(ratio_in(worst.at("error_over_bound"))));
+               (output.size() <= kShort ? "worst " : "") +
+                   error_ratio_text(ratio_in(worst.at("error_over_bound"))));
   svg += label(kWidth - kLeft, kHeight - 8, "end", "bound");
   for (const int bin : {4, 8, 12}) {
     svg += label(place(bin), kHeight - 8, "middle", fmt::format("1/{}", 1 << bin));
@@ -242,7 +244,7 @@ std::string io_html(const json& io) {
   for (const json& row : io.at("table")) {
     const json &lower = row.at("lower"), &ratio = row.at("ratio");
     const bool bounded = lower.is_object() && ratio.is_number();
-    html += "<tr><td class=\"mono problem\">" + escaped(row.at("problem").get<std::string>()) +
+    html += "<tr><td class=\"mono problem\">" + breakable(row.at("problem").get<std::string>()) +
             "</td><td class=\"n\">" +
             readable(row.at("counted").at("moved").at("words").get<double>()) + "</td>";
     if (!bounded) {

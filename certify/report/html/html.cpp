@@ -208,7 +208,7 @@ std::string finding_html(const json& finding, const json& schedule) {
             "</span></p>";
   }
   html += "<p class=\"small soft\">found with <span class=\"mono\">" +
-          text_of(finding.at("found"), "problem") +
+          breakable(finding.at("found").at("problem").get<std::string>()) +
           " values=" + text_of(finding.at("found"), "values") + "</span></p></div>";
   if (finding.at("errors").is_object()) html += error_grid_svg(finding.at("errors"), schedule);
   return html + "</div></div>";
@@ -221,7 +221,7 @@ std::string findings_html(const json& findings, const json& schedule) {
   for (std::size_t k = 0; k < findings.size(); ++k) {
     if (k == kInFull) {
       html += fmt::format(
-          "<details class=\"more\"><summary class=\"plain\">\u25b8 {} more {}"
+          "<details class=\"more\"><summary class=\"plain\">{} more {}"
           "</summary>",
           findings.size() - k, findings.size() - k == 1 ? "finding" : "findings");
     }
@@ -279,11 +279,11 @@ std::string list_html(const json& lines) {
 std::string refused_html(const json& refused) {
   json lines = json::array();
   for (const json& one : refused) {
-    lines.push_back(one.is_string()
-                        ? one.get<std::string>()
-                        : fmt::format("{} ({} checks), first: {}",
-                                      one.at("message").get<std::string>(), one.at("checks").dump(),
-                                      one.at("example").get<std::string>()));
+    lines.push_back(one.is_string() ? one.get<std::string>()
+                                    : fmt::format("{} ({} checks), first: {}",
+                                                  one.at("message").get<std::string>(),
+                                                  readable(one.at("checks").get<double>()),
+                                                  one.at("example").get<std::string>()));
   }
   return list_html(lines);
 }
@@ -331,9 +331,9 @@ std::string sizes_html(const json& coverage) {
 
 std::string pairs_html(const json& pairs) {
   const json& not_met = pairs.at("not_met");
-  std::string html =
-      fmt::format("<p class=\"small\">pairs of properties met against the reference: {} of {}</p>",
-                  pairs.at("met").dump(), pairs.at("claimed").dump());
+  std::string html = fmt::format(
+      "<p class=\"small\">pairs of properties met against the reference: {} of {}</p>",
+      readable(pairs.at("met").get<double>()), readable(pairs.at("claimed").get<double>()));
   if (not_met.empty()) return html;
   return html +
          fmt::format("<details><summary class=\"plain\">the {} not met</summary>", not_met.size()) +
@@ -399,8 +399,8 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
   for (const char* part : kCounted) {
     const json io = kernel.value(part, json());
     if (!io.is_object()) continue;
-    html += "<h3>Words moved by " + text_of(io, "schedule") + " against proved bounds</h3>" +
-            io_html(io);
+    html += "<h3>Words moved by <code>" + text_of(io, "schedule") +
+            "</code> against proved bounds</h3>" + io_html(io);
     if (!io.at("not_counted").empty()) {
       html += "<p class=\"small soft\">not counted:</p>" + list_html(io.at("not_counted"));
     }

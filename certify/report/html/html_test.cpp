@@ -68,7 +68,20 @@ TEST_CASE("laws of the same cause, hints and refusals are shown", "[html]") {
       Contains("also fails: <span class=\"mono\"><a href=\"#law-one_hot_probe\">one_hot_probe</a> "
                "<a href=\"#law-&lt;b&gt;\">&lt;b&gt;</a></span>"));
   CHECK_THAT(page, Contains("would pass with &lt;i&gt;"));
-  CHECK_THAT(page, Contains("<li>refused; it says: &lt;u&gt; (1093 checks), first: attest check"));
+  CHECK_THAT(page,
+             Contains("<li>refused; it says: &lt;u&gt; (1\u2009093 checks), first: attest check"));
+}
+
+TEST_CASE("problems break after commas, histograms leave room for long names", "[html]") {
+  CHECK(breakable("b=1,mask=<") == "b=1,<wbr/>mask=&lt;");
+  nlohmann::json certificate = sample_certificate();
+  certificate["kernels"] = nlohmann::json::array({certificate["kernels"][0]});
+  nlohmann::json& worst = certificate["kernels"][0]["worst"];
+  const nlohmann::json of_output = worst["O"];
+  worst = {{"O", of_output}};
+  CHECK_THAT(html_report(certificate), Contains(">worst 0."));
+  worst = {{"sum of dBias over keys", of_output}};
+  CHECK_THAT(html_report(certificate), !Contains(">worst 0.") && Contains(">0."));
 }
 
 TEST_CASE("a law leads to what it says", "[html]") {

@@ -34,6 +34,12 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
+std::string breakable(std::string_view problem) {
+  std::string text;
+  for (const char c : escaped(problem)) text += c == ',' ? ",<wbr/>" : std::string(1, c);
+  return text;
+}
+
 std::string readable(double value) {
   constexpr double kMostWhole = 1e15;
   if (std::trunc(value) != value || !(std::abs(value) < kMostWhole)) {

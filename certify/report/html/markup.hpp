@@ -10,6 +10,10 @@ namespace attest::certify {
 /// "escaped"]
 std::string escaped(std::string_view text);
 
+/// The text of a problem, escaped, which is broken after a comma where it does not fit in a line.
+/// [certify/report/html/html_test "problems"]
+std::string breakable(std::string_view problem);
+
 /// A number as people read it: three significant digits, thousands apart in whole numbers.
 /// [certify/report/html/html_test "numbers"]
 std::string readable(double value);

@@ -81,6 +81,7 @@ min-width:100px}
 .bar i{display:block;height:100%}
 .legend{display:flex;gap:14px;flex-wrap:wrap;font-size:.8rem;color:var(--soft);margin-top:8px}
 .legend i{display:inline-block;width:10px;height:10px;border-radius:3px;margin-right:5px}
+h3 code{text-transform:none;letter-spacing:0;font-size:1.05em}
 h3.plain{text-transform:none;letter-spacing:0;font-size:.86rem}
 sup,sub{font-size:.72em;line-height:0}
 .root{border-top:1px solid currentColor;padding:0 1px}
@@ -114,6 +115,8 @@ details>summary::-webkit-details-marker{display:none}
 details>summary .head::after{content:"\25B8";color:var(--faint);margin-left:auto}
 details[open]>summary .head::after{content:"\25BE"}
 summary.plain{color:var(--soft);font-size:.86rem}
+summary.plain::before{content:"\25B8\00A0"}
+details[open]>summary.plain::before{content:"\25BE\00A0"}
 ul{margin:.3em 0;padding-left:1.2em}
 footer{margin-top:26px;color:var(--soft);font-size:.84rem}
 @media print{body{background:#fff}.card{break-inside:avoid}}

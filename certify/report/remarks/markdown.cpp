@@ -43,8 +43,8 @@ std::string row(const json& kernel, const json& seconds) {
   const auto name = kernel.at("kernel").get<std::string>();
   const auto time = seconds.find(name);
   return fmt::format("| {} | **{}** | {} | {} | {} | {} | {} |\n", cell(name),
-                     cell(kernel.at("verdict").get<std::string>()), kernel.at("cases").dump(),
-                     kernel.at("checks").at("passed").dump(), kernel.at("findings").size(),
+                     cell(kernel.at("verdict").get<std::string>()), count_text(kernel.at("cases")),
+                     count_text(kernel.at("checks").at("passed")), kernel.at("findings").size(),
                      worst_text(kernel.at("worst")),
                      time == seconds.end() ? "" : fmt::format("{:.0f}", time->get<double>()));
 }

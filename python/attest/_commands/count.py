@@ -72,19 +72,19 @@ def _text_of_pass(counted: Dict[str, Any]) -> str:
     lines = []
     for launch in counted["launches"]:
         lines.append(f"launch of {launch['kernel']}, grid {'x'.join(map(str, launch['grid']))}")
-        lines += [f"  {name:<24} {launch['read'][name]:>16} words read {launch['written'][name]:>16} written"
+        lines += [f"  {name:<24} {launch['read'][name]:>16,} words read {launch['written'][name]:>16,} written"
                   for name in launch["read"]]
         by = "as ptxas allots them" if launch["registers_by"] == "ptxas" else "at most, no ptxas was found"
-        lines.append(f"  a block: {launch['shared_bytes']} bytes of shared memory, {launch['threads']} threads with "
+        lines.append(f"  a block: {launch['shared_bytes']:,} bytes of shared memory, {launch['threads']} threads with "
                      f"{launch['registers']} registers each ({by})")
         if launch["local_bytes"]:
-            lines.append(f"  and {launch['local_bytes']} bytes of local memory a thread, which its registers do not hold: "
+            lines.append(f"  and {launch['local_bytes']:,} bytes of local memory a thread, which its registers do not hold: "
                          "counted as fast memory, for its words are not")
     moved, lower, best = counted["moved"], counted["lower_bound"], counted["best_schedule"]
-    lines += ["", f"  {'moved':<24} {moved['words']:>16} words {moved['bytes']:>16} bytes",
-              f"  {'fast memory of a block':<24} {counted['fast_bytes']:>39} bytes"]
+    lines += ["", f"  {'moved':<24} {moved['words']:>16,} words {moved['bytes']:>16,} bytes",
+              f"  {'fast memory of a block':<24} {counted['fast_bytes']:>39,} bytes"]
     if lower:
-        lines += [f"  {lower['name']:<24} {lower['words']:>16} words {lower['bytes']:>16} bytes, lower bound for every "
+        lines += [f"  {lower['name']:<24} {lower['words']:>16,} words {lower['bytes']:>16,} bytes, lower bound for every "
                   "kernel of the class", f"moved / lower bound: {counted['ratio']:.3f}", "class"]
         lines += [f"  {one['name']}  {one['text']}" for one in counted["class"]["conditions"]]
     else:
@@ -92,7 +92,7 @@ def _text_of_pass(counted: Dict[str, Any]) -> str:
     if best:
         moved = best[0]["traffic"]["moved"]
         lines += ["best schedule with that fast memory",
-                  f"  {best[0]['schedule']:<24} {moved['words']:>16} words {moved['bytes']:>16} bytes"]
+                  f"  {best[0]['schedule']:<24} {moved['words']:>16,} words {moved['bytes']:>16,} bytes"]
     return "\n".join(lines)
 
 

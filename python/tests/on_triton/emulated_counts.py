@@ -185,9 +185,9 @@ class Counts(unittest.TestCase):
                 ([*check, row, "--autotune", "TILE"], 2, "'TILE' is no name=value"),
                 ([*check, f"{WILD}/triton_flash.py:attention", "--autotune", "each"], 2,
                  "--autotune each: .*launch no autotuned kernel"),
-                ([*count, "--autotune", "TILE=16"], 0, r"(?s)autotuned to TILE=16.*  K +1920 words read"),
-                ([*count[:3], tuned + "[flash.TILE=16]", *count[4:]], 0, r"(?s)autotuned to flash\.TILE=16.*  K +1920 words read"),
-                ([*count, "--autotune", "each"], 0, r"(?s)flash\.TILE=16.*  K +1920 words.*flash\.TILE=32.*  K +1280 words")):
+                ([*count, "--autotune", "TILE=16"], 0, r"(?s)autotuned to TILE=16.*  K +1,920 words read"),
+                ([*count[:3], tuned + "[flash.TILE=16]", *count[4:]], 0, r"(?s)autotuned to flash\.TILE=16.*  K +1,920 words read"),
+                ([*count, "--autotune", "each"], 0, r"(?s)flash\.TILE=16.*  K +1,920 words.*flash\.TILE=32.*  K +1,280 words")):
             with self.subTest(words):
                 done = subprocess.run([_command._PROGRAM, *words], env=environment, capture_output=True, text=True)
                 self.assertEqual(done.returncode, code, done.stdout + done.stderr)
@@ -201,9 +201,9 @@ class Counts(unittest.TestCase):
                  "--numerics": "p_cast_to_input"}
         both = {"--kernel": f"{WILD}/triton_flash_backward.py:attention", "--direction": "backward"}
         for more, code, text in (
-                (given, 0, r"(?s)launch of flash, grid 1x1x1\n  Q +1024 words read.*moved / lower bound: 1\.015"),
+                (given, 0, r"(?s)launch of flash, grid 1x1x1\n  Q +1,024 words read.*moved / lower bound: 1\.015"),
                 ({**given, **both}, 0, r"(?s)launch of flash.*\nbackward pass\n\nlaunch of query_gradients.*"
-                 r"launch of key_gradients.*\n  dK +0 words read +1024 written"),
+                 r"launch of key_gradients.*\n  dK +0 words read +1,024 written"),
                 ({**given, "--numerics": "f32"}, 1, "is not counted, for it is refused"),
                 ({**given, "--claims": "causal"}, 2, "--claims is not for"),
                 ({**given, "--direction": "loss_gradient"}, 2, "--direction loss_gradient are for kernels in C"),
