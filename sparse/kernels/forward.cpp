@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "cpu/kernels/arithmetic.hpp"
-#include "cpu/kernels/running_softmax.hpp"
-#include "cpu/kernels/score_tile.hpp"
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/running_softmax.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 #include "sparse/kernels/gathered.hpp"
 #include "sparse/kernels/key_rows.hpp"
 #include "sparse/kernels/lists/split_mask.hpp"
