@@ -9,7 +9,7 @@
 #include "core/testing/catch.hpp"
 #include "core/testing/kernel_call.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/kernels/native_machine.hpp"
+#include "cpu/kernels/machine/native_machine.hpp"
 #include "schedules/dense/key_stationary.hpp"
 #include "schedules/engine/family.hpp"
 #include "schedules/register.hpp"

@@ -82,22 +82,24 @@ __attribute__((target("avx512f"))) float fused_chains_512(std::int64_t steps, fl
   return _mm512_cvtss_f32(total);
 }
 
+#endif
+
 double fused_peak_flops() {
   double best = 0;
+#if defined(__x86_64__)
   // A vector of 256 bits is half a chain.
   if (__builtin_cpu_supports("fma")) best = flops_of(fused_chains_256, kFusedChains) / 2;
   if (__builtin_cpu_supports("avx512f")) {
     best = std::max(best, flops_of(fused_chains_512, kFusedChains));
   }
+#endif
   return best;
 }
-
-#endif
 
 }  // namespace
 
 double arithmetic_peak_flops() {
-  return std::max(flops_of(few_chains, 6), flops_of(many_chains, 12));
+  return std::max({flops_of(few_chains, 6), flops_of(many_chains, 12), fused_peak_flops()});
 }
 
 std::optional<double> arithmetic_ceiling_flops() {
@@ -105,7 +107,7 @@ std::optional<double> arithmetic_ceiling_flops() {
   constexpr int kSamples = 50;  // of about 20 ms
   double best = 0;
   for (int sample = 0; sample < kSamples; ++sample) {
-    best = std::max({best, arithmetic_peak_flops(), fused_peak_flops()});
+    best = std::max(best, arithmetic_peak_flops());
   }
   return best;
 #else

@@ -37,7 +37,14 @@ bool changes_arithmetic(const std::string& flag) {
                      [&](const char* prefix) { return flag.rfind(prefix, 0) == 0; });
 }
 
+std::string& told_cpu_target() {
+  static std::string name;
+  return name;
+}
+
 }  // namespace
+
+void tell_cpu_target(const std::string& name) { told_cpu_target() = name; }
 
 Processor parse_cpuinfo(const std::string& text) {
   Processor processor;
@@ -67,6 +74,8 @@ nlohmann::json host_json() {
           {"machine", system.machine},
           {"processor", processor.name},
           {"extensions", processor.extensions},
+          {"cpu_target",
+           told_cpu_target().empty() ? nlohmann::json(nullptr) : nlohmann::json(told_cpu_target())},
           {"threads", std::thread::hardware_concurrency()}};
 }
 

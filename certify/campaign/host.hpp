@@ -7,8 +7,13 @@
 /// Where and how the certifier ran, for the certificate.
 namespace attest::certify {
 
-/// System, machine, processor, its vector extensions, hardware threads. No host name.
+/// System, machine, processor, its vector extensions, hardware threads, the target of the kernels
+/// on the CPU (null: not told). No host name.
 nlohmann::json host_json();
+
+/// Tells host_json() which instructions the built-in kernels of cpu/ use, where there are any.
+/// [certify/campaign/host_test]
+void tell_cpu_target(const std::string& name);
 
 /// Version of Attest, as CMake knows it.
 std::string version();

@@ -27,6 +27,14 @@ TEST_CASE("the build says compiler, kind and flags", "[host]") {
   CHECK(build.at("flags").get<std::string>().find("-ffp-contract=off") != std::string::npos);
 }
 
+TEST_CASE("a host has the target of the kernels once it is told", "[host]") {
+  tell_cpu_target("");
+  CHECK(host_json().at("cpu_target").is_null());
+  tell_cpu_target("AVX2");
+  CHECK(host_json().at("cpu_target") == "AVX2");
+  tell_cpu_target("");
+}
+
 TEST_CASE("a build names its file and its commit", "[host]") {
   const nlohmann::json build = build_json();
   CHECK(build.at("program_sha256") == sha256_of_file("/proc/self/exe"));

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/guarded.hpp"
 #include "certify/printable.hpp"
@@ -70,6 +71,7 @@ int run(int argc, char** argv) {
   attest::io::ScheduleRegistry schedules;
   if (!serves_library(argc, argv)) {
     attest::register_cpu(registry);
+    attest::certify::tell_cpu_target(attest::cpu_target());
     attest::register_dense_schedule_kernels(registry);
     attest::register_sparse(registry);
     attest::register_list_schedule_kernels(registry);

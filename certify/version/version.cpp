@@ -18,11 +18,12 @@ struct Library {
 };
 
 // As CMake found them; the C library is that which runs.
-std::array<Library, 9> libraries() {
+std::array<Library, 10> libraries() {
   return {{{"Boost", ATTEST_BOOST},
            {"CLI11", ATTEST_CLI11},
            {"Eigen", ATTEST_EIGEN},
            {"fmt", ATTEST_FMT},
+           {"Highway", ATTEST_HIGHWAY},
            {"nlohmann_json", ATTEST_NLOHMANN_JSON},
            {"pugixml", ATTEST_PUGIXML},
            {"OpenMP", ATTEST_OPENMP},

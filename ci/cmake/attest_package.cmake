@@ -8,7 +8,7 @@ function(attest_install_package)
   set(ATTEST_FIND_DEPENDENCIES "")
   foreach(pair "Eigen3::Eigen=Eigen3 3.4 NO_MODULE" "OpenMP::OpenMP_CXX=OpenMP COMPONENTS CXX"
                "fmt::fmt=fmt" "nlohmann_json::nlohmann_json=nlohmann_json" "CLI11::CLI11=CLI11"
-               "pugixml::pugixml=pugixml"
+               "pugixml::pugixml=pugixml" "hwy::hwy=hwy"
                "Boost::headers=Boost"
                "OpenSSL::Crypto=OpenSSL COMPONENTS Crypto"
                "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2"
@@ -66,6 +66,6 @@ function(attest_describe_debian_packages)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS ON)
   # Of find_package(attest COMPONENTS cxx) alone.
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS
-      "cmake, libboost-dev, libcli11-dev, libeigen3-dev, libfmt-dev, libmpfr-dev, libpugixml-dev, librapidcheck-dev, nlohmann-json3-dev, pkg-config")
+      "cmake, libboost-dev, libcli11-dev, libeigen3-dev, libfmt-dev, libhwy-dev, libmpfr-dev, libpugixml-dev, librapidcheck-dev, nlohmann-json3-dev, pkg-config")
   include(CPack)
 endfunction()

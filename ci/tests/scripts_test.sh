@@ -30,6 +30,12 @@ expect 2 "unknown step 'wrong'" "$ci/nightly" wrong
 expect 2 'needs a folder' "$ci/deps" --from
 expect 2 "'no_such_folder' has no packages" "$ci/deps" --from no_such_folder
 expect 0 'libeigen3-dev' "$ci/deps" --list
+expect 0 usage "$ci/bench-cpu" --help
+expect 2 "unrecognized arguments: --wrong" "$ci/bench-cpu" --wrong
+expect 2 "at least 1" "$ci/bench-cpu" --rounds 0
+expect 2 "no record of this script" "$ci/bench-cpu" --against /dev/null
+expect 2 "--python 'nowhere/python'" "$ci/bench-cpu" --python nowhere/python
+expect 2 "no 'nowhere/lib/libattest_peers.so'; build it with" "$ci/bench-cpu" --build nowhere
 expect 2 'usage' "$ci/offline-deps"
 expect 2 'needs a folder' "$ci/test-gpu" --deps
 expect 2 'needs whole seconds' "$ci/test-gpu" --limit 0

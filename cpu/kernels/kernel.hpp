@@ -19,6 +19,17 @@ attest_description common_description(const char* name, const char* summary, con
 /// Returns ATTEST_OK where the problem's dtype is a claimed one, else ATTEST_UNSUPPORTED.
 attest_status supported(const attest_problem& problem);
 
+/// Floats of a cache line, at whose multiples vectors should lie.
+inline constexpr std::int64_t kLineFloats = 16;
+
+/// Returns the first float from `floats` on that begins a cache line: fewer than kLineFloats
+/// further.
+inline float* at_line(float* floats) {
+  constexpr std::uintptr_t kLine = kLineFloats * sizeof(float);
+  const auto address = reinterpret_cast<std::uintptr_t>(floats);
+  return floats + (kLine - address % kLine) % kLine / sizeof(float);
+}
+
 /// One thread's part of the workspace, handed out piece by piece.
 class Arena {
  public:

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "cpu/kernels/arithmetic.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/kernels/running_softmax.hpp"
-#include "cpu/kernels/score_tile.hpp"
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/running_softmax.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 
 namespace attest::cpu {
 namespace {

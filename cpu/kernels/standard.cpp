@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "cpu/kernels/arithmetic.hpp"
 #include "cpu/kernels/kernel.hpp"
-#include "cpu/kernels/score_tile.hpp"
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 
 namespace attest::cpu {
 namespace {

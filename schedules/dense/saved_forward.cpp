@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
 #include "schedules/engine/operations.hpp"
 
 namespace attest::schedules {

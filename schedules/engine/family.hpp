@@ -12,7 +12,7 @@
 
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
-#include "cpu/kernels/native_machine.hpp"
+#include "cpu/kernels/machine/native_machine.hpp"
 #include "io/machine/counting_machine.hpp"
 #include "io/machine/dry_machine.hpp"
 #include "io/recording/recording_machine.hpp"

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 #include "io/machine/slow_memory.hpp"
 #include "io/machine/words.hpp"
 

@@ -5,9 +5,9 @@
 #include <limits>
 #include <vector>
 
-#include "cpu/kernels/arithmetic.hpp"
-#include "cpu/kernels/running_softmax.hpp"
-#include "cpu/kernels/score_tile.hpp"
+#include "cpu/kernels/tiles/running_softmax.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 
 namespace attest::schedules {
 

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "core/error.hpp"
-#include "cpu/kernels/fast_memory.hpp"
-#include "cpu/kernels/geometry.hpp"
 #include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/machine/fast_memory.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 
 namespace attest::schedules {
 

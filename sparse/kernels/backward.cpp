@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "cpu/kernels/arithmetic.hpp"
-#include "cpu/kernels/score_tile.hpp"
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 #include "sparse/kernels/gathered.hpp"
 #include "sparse/kernels/lists/split_mask.hpp"
 #include "sparse/kernels/packed_rows.hpp"

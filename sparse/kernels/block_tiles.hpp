@@ -5,7 +5,7 @@
 
 #include "core/abi/attest_kernel.h"
 #include "core/mask/sparsity/blocks_of.hpp"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 #include "sparse/kernels/tasks.hpp"
 
 /// Which tiles of queries and keys a problem's block mask leaves. Without one, every tile that band

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "cpu/kernels/arithmetic.hpp"
-#include "cpu/kernels/running_softmax.hpp"
-#include "cpu/kernels/score_tile.hpp"
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/running_softmax.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 #include "sparse/kernels/gathered.hpp"
 #include "sparse/kernels/key_rows.hpp"
 #include "sparse/kernels/lists/split_mask.hpp"
@@ -20,17 +20,16 @@ using cpu::RowBlock;
 
 // One thread's tile of queries.
 struct Tile {
-  float *Q, *O, *S, *m, *l, *Kt, *V;
+  float *Q, *O, *S, *m, *l, *V;
 
   static std::int64_t floats(const attest_problem& problem) {
-    return kTile * (2 * (problem.head_dim_qk + problem.head_dim_v) + kTile + 2);
+    return kTile * (problem.head_dim_qk + 2 * problem.head_dim_v + kTile + 2);
   }
   Tile(const attest_problem& problem, float* first) {
     const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
     Pieces pieces(first);
     Q = pieces.take(kTile * d), O = pieces.take(kTile * dv), S = pieces.take(kTile * kTile);
     m = pieces.take(kTile), l = pieces.take(kTile);
-    Kt = pieces.take(kTile * d);  // where it is not packed
     V = pieces.take(kTile * dv);  // with zeros for keys that no query sees
   }
 };
@@ -45,16 +44,12 @@ class Forward {
         pieces_(args.workspace),
         V_(problem_, *args.V, pieces_) {
     if (mask_.has_singles()) K_.emplace(problem_, *args.K, pieces_);
-    if (cpu::float_rows(*args.K) == nullptr) {
-      Kt_ = pieces_.rows(problem_.num_heads_kv, stored_keys(problem_), problem_.head_dim_qk);
-    }
+    Kt_ = pieces_.rows(problem_.num_heads_kv, stored_keys(problem_), problem_.head_dim_qk);
   }
 
   void run() const {
-    if (Kt_.data != nullptr || V_.is_packed()) {
-      run_longest_first(mask_.key_tasks(), problem_.num_threads,
-                        [this](const Task& task, int) { pack(task); });
-    }
+    run_longest_first(mask_.key_tasks(), problem_.num_threads,
+                      [this](const Task& task, int) { pack(task); });
     run_longest_first(
         mask_.query_tasks(), problem_.num_threads, [this](const Task& task, int thread) {
           attend(task, Tile(problem_, pieces_.rest() + thread * Tile::floats(problem_)));
@@ -66,7 +61,7 @@ class Forward {
     const Batch batch = cpu::batch_of(problem_, task.batch);
     const Rows keys = existing(task.rows, batch);
     const RowBlock rows = rows_of(batch, task.head, keys);
-    if (Kt_.data != nullptr && !task.is_single) {
+    if (!task.is_single) {
       cpu::load_transposed(*args_.K, rows, packed_Kt(batch, task.head, keys));
     }
     if (K_ && K_->is_packed()) K_->pack(rows);
@@ -79,13 +74,6 @@ class Forward {
 
   float* packed_Kt(const Batch& batch, std::int64_t kv_head, Rows keys) const {
     return Kt_.at(kv_head, first_key(problem_, batch) + keys.first);
-  }
-
-  const float* transposed_keys(const Batch& batch, std::int64_t kv_head, Rows keys,
-                               const Tile& own) const {
-    if (Kt_.data != nullptr) return packed_Kt(batch, kv_head, keys);
-    cpu::load_transposed(*args_.K, rows_of(batch, kv_head, keys), own.Kt);
-    return own.Kt;
   }
 
   // Zeros in place of what no query sees: its weights are zeros, its values may be NaN.
@@ -120,7 +108,7 @@ class Forward {
     const std::int64_t dv = problem_.head_dim_v, count = task.rows.count;
     const std::int64_t kv_head = kv_head_of(task.head);
     mask_.tiles().for_keys(batch, task.tile, [&](Rows keys) {
-      const float* const Kt = transposed_keys(batch, kv_head, keys, own);
+      const float* const Kt = packed_Kt(batch, kv_head, keys);
       cpu::score_tile(problem_, batch, {task.head, task.rows.first, count, keys.first, keys.count},
                       own.Q, Kt, own.S, nullptr);
       mask_.hide(task.rows, keys, own.S);
@@ -155,7 +143,7 @@ class Forward {
   Pieces pieces_;
   KeyRows V_;
   std::optional<KeyRows> K_;  // where there are single pairs
-  PackedRows Kt_{};           // transposed tile by tile, where K does not lie in rows
+  PackedRows Kt_{};           // transposed tile by tile
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "sparse/kernels/gathered.hpp"
 
-#include "cpu/kernels/arithmetic.hpp"
-#include "cpu/kernels/score_tile.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 
 namespace attest::sparse {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/testing/catch.hpp"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 #include "cpu/testing/judged_call.hpp"
 #include "sparse/kernels/kernel.hpp"
 #include "sparse/kernels/key_rows.hpp"

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "cpu/kernels/geometry.hpp"
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
 #include "sparse/kernels/gathered.hpp"
 #include "sparse/kernels/packed_rows.hpp"
 

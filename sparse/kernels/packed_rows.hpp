@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 #include "sparse/kernels/gathered.hpp"
 
 /// Rows that many tiles meet, converted to float32 once a call and laid one after another.

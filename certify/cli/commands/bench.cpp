@@ -193,7 +193,7 @@ void print_times(const BenchSetting& setting, const std::vector<KernelTime>& row
   }
   fmt::print(
       "\nOperations are those on visible pairs, without recomputation; the peak is that of\n"
-      "multiplications and additions in float32, measured in every round.\n");
+      "multiply-adds in float32, measured in every round.\n");
 }
 
 // Prints what has times and what has none; the exit status.

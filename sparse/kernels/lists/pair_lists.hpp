@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 
 /// Which keys a query sees one by one, and which queries a key, from a problem's CSR mask. Without
 /// one, all that band and key lengths leave.

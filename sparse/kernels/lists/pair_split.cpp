@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/mask/sparsity/blocks_of.hpp"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 #include "sparse/kernels/lists/pair_lists.hpp"
 
 namespace attest::sparse {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 #include "sparse/kernels/block_tiles.hpp"
 #include "sparse/kernels/lists/owned_lists.hpp"
 #include "sparse/kernels/lists/pair_lists.hpp"

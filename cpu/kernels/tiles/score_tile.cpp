@@ -1,11 +1,11 @@
-#include "cpu/kernels/score_tile.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
-#include "cpu/kernels/arithmetic.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 
 namespace attest::cpu {
 namespace {

@@ -15,7 +15,7 @@ std::int64_t first_level_cache_bytes();
 
 /// The same with the two answers given: `configured` that of sysconf (at most 0: none), `caches` a
 /// directory with one index*/ per cache and files level, type ("Data") and size ("48K").
-/// [cpu/kernels/fast_memory_test]
+/// [cpu/kernels/machine/fast_memory_test]
 std::int64_t first_level_cache_bytes(std::int64_t configured, const std::filesystem::path& caches);
 
 }  // namespace attest::cpu

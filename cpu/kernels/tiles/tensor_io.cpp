@@ -1,10 +1,11 @@
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 
 #include "core/dtype/element.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 
 namespace attest::cpu {
 namespace {
@@ -46,8 +47,20 @@ void load(const attest_tensor& tensor, const RowBlock& rows, float* tile, std::i
   });
 }
 
+// The conversion of rows that lie element after element, where there is one in vectors.
+auto widening(DType dtype) -> void (*)(const std::uint16_t*, std::int64_t, float*) {
+  if (dtype == DType::bf16) return widen_bf16;
+  return dtype == DType::f16 ? widen_f16 : nullptr;
+}
+
 void load_strided(const attest_tensor& tensor, const RowBlock& rows, float* tile,
                   std::int64_t row_stride, std::int64_t column_stride) {
+  const auto widen = widening(dtype_of(tensor));
+  if (widen != nullptr && tensor.strides[3] == 1 && column_stride == 1) {
+    return for_rows<std::uint16_t>(tensor, rows, [&](const std::uint16_t* row, std::int64_t r) {
+      widen(row, tensor.shape[3], tile + r * row_stride);
+    });
+  }
   visit_element(dtype_of(tensor), [&](auto element) {
     using Stored = typename decltype(element)::Stored;
     load<Stored>(tensor, rows, tile, row_stride, column_stride,
@@ -83,10 +96,10 @@ inline void transpose_square(const float* in, std::int64_t in_stride, float* out
 
 template <typename Stored, typename Convert>
 void store(const attest_tensor& tensor, const RowBlock& rows, const float* tile,
-           const Convert& convert) {
+           std::int64_t tile_stride, const Convert& convert) {
   const std::int64_t columns = tensor.shape[3], stride = tensor.strides[3];
   for_rows<Stored>(tensor, rows, [&](Stored* row, std::int64_t r) {
-    const float* in = tile + r * columns;
+    const float* in = tile + r * tile_stride;
     if (stride == 1) {  // the case compilers vectorise
       for (std::int64_t c = 0; c < columns; ++c) row[c] = convert(in[c]);
       return;
@@ -111,17 +124,22 @@ void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile) {
   load_strided(tensor, rows, tile, tensor.shape[3], 1);
 }
 
+void load_rows_apart(const attest_tensor& tensor, const RowBlock& rows, std::int64_t stride,
+                     float* tile) {
+  load_strided(tensor, rows, tile, stride, 1);
+}
+
 void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-               float* out) {
+               float* out, std::int64_t out_stride) {
   const std::int64_t whole_rows = rows / kWidth * kWidth, whole = columns / kWidth * kWidth;
   for (std::int64_t r = 0; r < whole_rows; r += kWidth) {
     for (std::int64_t c = 0; c < whole; c += kWidth) {
-      transpose_square(in + r * stride + c, stride, out + c * rows + r, rows);
+      transpose_square(in + r * stride + c, stride, out + c * out_stride + r, out_stride);
     }
   }
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t c = r < whole_rows ? whole : 0; c < columns; ++c) {
-      out[c * rows + r] = in[r * stride + c];
+      out[c * out_stride + r] = in[r * stride + c];
     }
   }
 }
@@ -129,7 +147,7 @@ void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int
 void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile) {
   if (const float* const first = float_rows(tensor); first != nullptr) {
     return transpose(first + row_offset(tensor, rows, 0), tensor.strides[1], rows.count,
-                     tensor.shape[3], tile);
+                     tensor.shape[3], tile, rows.count);
   }
   load_strided(tensor, rows, tile, 1, rows.count);
 }
@@ -156,12 +174,25 @@ void load_transposed(const attest_tensor& tensor, const PageRow& pages, const Ro
                      float* gathered, float* tile) {
   if (pages.table == nullptr) return load_transposed(tensor, rows, tile);
   load_rows(tensor, pages, rows, gathered);
-  transpose(gathered, tensor.shape[3], rows.count, tensor.shape[3], tile);
+  transpose(gathered, tensor.shape[3], rows.count, tensor.shape[3], tile, rows.count);
+}
+
+RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                   float* tile) {
+  const float* const first = pages.table == nullptr ? float_rows(tensor) : nullptr;
+  if (first != nullptr) return {first + row_offset(tensor, rows, 0), tensor.strides[1]};
+  load_rows(tensor, pages, rows, tile);
+  return {tile, tensor.shape[3]};
 }
 
 void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* tile) {
+  store_rows_apart(tensor, rows, tensor.shape[3], tile);
+}
+
+void store_rows_apart(const attest_tensor& tensor, const RowBlock& rows, std::int64_t stride,
+                      const float* tile) {
   visit_element(dtype_of(tensor), [&](auto element) {
-    store<typename decltype(element)::Stored>(tensor, rows, tile,
+    store<typename decltype(element)::Stored>(tensor, rows, tile, stride,
                                               [element](float x) { return element.store(x); });
   });
 }

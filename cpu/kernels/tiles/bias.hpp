@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "cpu/kernels/score_tile.hpp"
+#include "cpu/kernels/tiles/score_tile.hpp"
 
 /// Additive bias: read as (batch, head, query, key), whatever it depends on.
 namespace attest::cpu {

@@ -1,4 +1,4 @@
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 
 #include <algorithm>
 

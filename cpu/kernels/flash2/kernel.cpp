@@ -1,20 +1,18 @@
-#include "cpu/kernels/flash2.hpp"
+#include "cpu/kernels/kernel.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
-#include "cpu/kernels/kernel.hpp"
+#include "cpu/kernels/flash2/flash2.hpp"
+#include "cpu/kernels/vectors/panels.hpp"
 
 namespace attest::cpu {
 namespace {
 
 std::size_t workspace_bytes(const void*, const attest_problem* problem, std::uint32_t direction) {
-  const std::int64_t threads = std::max(problem->num_threads, 1);
-  const std::int64_t floats =
-      direction == ATTEST_BACKWARD
-          ? flash2_backward_deltas(*problem) + flash2_backward_floats(*problem) * threads
-          : flash2_forward_floats(*problem) * threads;
+  const std::int64_t floats = direction == ATTEST_BACKWARD ? flash2_backward_floats(*problem)
+                                                           : flash2_forward_floats(*problem);
   return static_cast<std::size_t>(floats) * sizeof(float);
 }
 
@@ -40,16 +38,14 @@ float sink_of(const attest_problem& problem, std::int64_t head) {
 const attest_kernel& flash2_kernel() {
   static const std::string schedule =
       "flash2:bq=" + std::to_string(kBlockQ) + ",bk=" + std::to_string(kBlockK);
-  static const std::string backward_schedule = [] {
-    const std::string q = std::to_string(kBlockQ), k = std::to_string(kBlockK);
-    return "two_pass:bq=" + q + ",bk=" + k + ",cq=" + q + ",ck=" + k;
-  }();
+  static const std::string backward_schedule =
+      "key_stationary:bq=" + std::to_string(kPanelLanes) + ",bk=" + std::to_string(kKeyBlock);
   static const attest_kernel kernel = [] {
     attest_kernel k{};
     k.struct_size = sizeof k;
     k.abi_version = ATTEST_ABI_VERSION;
     k.description = common_description(
-        "cpu/flash2", "tiled online softmax, query-stationary; backward in two passes",
+        "cpu/flash2", "tiled online softmax, query-stationary; backward key-stationary",
         schedule.c_str());
     k.description.schedule_backward = backward_schedule.c_str();
     k.description.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_HEAD_MASK |

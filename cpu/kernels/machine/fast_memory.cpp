@@ -1,4 +1,4 @@
-#include "cpu/kernels/fast_memory.hpp"
+#include "cpu/kernels/machine/fast_memory.hpp"
 
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-#include "cpu/kernels/tensor_io.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
 
 #include <vector>
 
@@ -15,15 +15,16 @@ TEST_CASE("every element of a tile is transposed, and nothing else written", "[c
         INFO(rows << " x " << columns << ", " << stride << " apart");
         std::vector<float> in(static_cast<std::size_t>(rows * stride));
         for (std::size_t n = 0; n < in.size(); ++n) in[n] = static_cast<float>(n + 1);
-        std::vector<float> expected(static_cast<std::size_t>(rows * columns) + 4, -1.0f);
+        const std::int64_t apart = rows + stride - columns;  // in the result
+        std::vector<float> expected(static_cast<std::size_t>(apart * columns) + 4, -1.0f);
         for (std::int64_t r = 0; r < rows; ++r) {
           for (std::int64_t c = 0; c < columns; ++c) {
-            expected[static_cast<std::size_t>(c * rows + r)] =
+            expected[static_cast<std::size_t>(c * apart + r)] =
                 in[static_cast<std::size_t>(r * stride + c)];
           }
         }
         std::vector<float> out(expected.size(), -1.0f);
-        transpose(in.data(), stride, rows, columns, out.data());
+        transpose(in.data(), stride, rows, columns, out.data(), apart);
         CHECK(out == expected);
       }
     }

@@ -26,8 +26,18 @@ struct RowBlock {
 /// The first row of a tensor whose rows are float32, element after element; null for any other.
 const float* float_rows(const attest_tensor& tensor);
 
+/// Rows of floats, `stride` apart.
+struct RowsView {
+  const float* data;
+  std::int64_t stride;
+};
+
 /// tile(row, column), row-major, `count` x dim.
 void load_rows(const attest_tensor& tensor, const RowBlock& rows, float* tile);
+
+/// The same with rows `stride` apart.
+void load_rows_apart(const attest_tensor& tensor, const RowBlock& rows, std::int64_t stride,
+                     float* tile);
 
 /// tile(column, row): dim x `count`.
 void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile);
@@ -39,12 +49,19 @@ void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock
 void load_transposed(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                      float* gathered, float* tile);
 
-/// out[c * rows + r] = in[r * stride + c]: `rows` x `columns` floats as `columns` x `rows`.
-/// [cpu/kernels/tensor_io_test]
+/// Returns the rows where they lie, or those that load_rows puts into `tile` where they are no rows
+/// of float32 or lie in pages.
+RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                   float* tile);
+
+/// out[c * out_stride + r] = in[r * stride + c]: `rows` x `columns` floats as `columns` x `rows`.
+/// [cpu/kernels/tiles/tensor_io_test]
 void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int64_t columns,
-               float* out);
+               float* out, std::int64_t out_stride);
 
 void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* tile);
+void store_rows_apart(const attest_tensor& tensor, const RowBlock& rows, std::int64_t stride,
+                      const float* tile);
 
 /// Elements of a (batch, heads, seqlen) float32 tensor: rows first .. of one head.
 void load_scalars(const attest_tensor& tensor, const RowBlock& rows, float* values);

@@ -1,10 +1,10 @@
-#include "cpu/kernels/running_softmax.hpp"
+#include "cpu/kernels/tiles/running_softmax.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "cpu/kernels/arithmetic.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 
 namespace attest::cpu {
 namespace {

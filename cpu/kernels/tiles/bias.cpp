@@ -1,4 +1,4 @@
-#include "cpu/kernels/bias.hpp"
+#include "cpu/kernels/tiles/bias.hpp"
 
 #include <limits>
 

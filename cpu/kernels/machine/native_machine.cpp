@@ -1,4 +1,4 @@
-#include "cpu/kernels/native_machine.hpp"
+#include "cpu/kernels/machine/native_machine.hpp"
 
 #include <omp.h>
 

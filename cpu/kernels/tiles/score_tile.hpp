@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
-#include "cpu/kernels/geometry.hpp"
+#include "cpu/kernels/tiles/geometry.hpp"
 
 namespace attest::cpu {
 

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Kernels of cpu/ are certified in every target that this machine runs, and a name that is none is refused.
+
+usage: targets_test.py ATTEST [TEST ...]
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+ATTEST = sys.argv[1]
+KERNELS = ("cpu/flash2", "cpu/standard", "sparse/csr_gather")
+CASES = os.environ.get("ATTEST_TARGET_CASES", "2")  # of each law; ci/nightly asks for more
+
+
+def attest(target, *words):
+    return subprocess.run([ATTEST, *words], capture_output=True, text=True, timeout=1500,
+                          env={**os.environ, "ATTEST_CPU_TARGET": target})
+
+
+def targets():
+    """The targets that the refusal of a wrong one lists."""
+    return re.search("there are (.*)\n", attest("none", "list").stderr)[1].split(", ")
+
+
+class Targets(unittest.TestCase):
+    def test_each_is_certified_and_named(self):
+        for target in targets():
+            for kernel in KERNELS:
+                with self.subTest(target=target, kernel=kernel):
+                    done = attest(target, "certify", kernel, "--cases", CASES, "--json")
+                    self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr)
+                    self.assertEqual(json.loads(done.stdout)["host"]["cpu_target"], target)
+
+    def test_no_other_name_is_taken(self):
+        for name in ("avx2", "AVX", "none", "AVX2,SSE4"):
+            done = attest(name, "list")
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr, f"^attest: ATTEST_CPU_TARGET is '{name}', which is no target of this "
+                                          f"program and processor; there are [A-Z0-9_, ]+\n$")
+
+    def test_without_a_name_the_best_runs(self):
+        done = attest("", "certify", "cpu/standard", "--cases", "1", "--json")
+        self.assertEqual(json.loads(done.stdout)["host"]["cpu_target"], targets()[0])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

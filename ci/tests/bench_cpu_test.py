@@ -1,0 +1,58 @@
+"""ci/bench-cpu pairs ratios by round, sees a regression and no other, and escapes what it writes."""
+import importlib.machinery
+import importlib.util
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.realpath(__file__))
+LOADER = importlib.machinery.SourceFileLoader('bench_cpu', os.path.join(HERE, '..', 'bench-cpu'))
+bench = importlib.util.module_from_spec(importlib.util.spec_from_loader('bench_cpu', LOADER))
+LOADER.exec_module(bench)
+
+RESULT = {'problem': 'hq=1,hkv=1,sq=4,sk=4,d=2', 'useful_flops': 100.0, 'peak_flops': [200.0, 200.0, 200.0],
+          'read_bandwidth': [64.0, 64.0, 64.0],
+          'times': {'cpu/flash2': [1.0, 2.0, 4.0], 'torch/math': [3.0, 6.0, 12.0], 'torch/<b>': [2.0, 4.0, 8.0]}}
+
+
+def ours(rows):
+    return next(row for row in rows if row['name'] == 'cpu/flash2')
+
+
+class BenchTest(unittest.TestCase):
+    def test_ratios_are_paired_with_the_best_peer(self):
+        row = ours(bench.rows_of(RESULT, 'forward', 1))
+        self.assertEqual(row['best_peer'], 'torch/<b>')
+        self.assertEqual(row['speed_over_best_peer'], [2, 2, 2])
+        self.assertEqual((row['flops_per_second'], row['share_of_peak']), (50, 0.25))
+
+    def test_a_decode_row_has_its_share_of_the_bandwidth(self):
+        row = ours(bench.rows_of(RESULT, 'decode', 1))
+        self.assertEqual(row['share_of_bandwidth'], 4 * 2 * 4 * 2 / 2.0 / 64)
+
+    def test_without_times_or_peers(self):
+        self.assertEqual(bench.rows_of({'times': {}}, 'forward', 1), [])
+        alone = dict(RESULT, times={'cpu/flash2': [1.0]})
+        self.assertNotIn('speed_over_best_peer', ours(bench.rows_of(alone, 'forward', 1)))
+
+    def test_a_regression_is_seen_and_noise_is_not(self):
+        now = bench.rows_of(RESULT, 'forward', 1)
+        for earlier, seen in (([2.5, 3, 4], 1), ([1.5, 2.5, 3], 0), ([1, 1, 1], 0)):
+            before = [dict(ours(now), speed_over_best_peer=earlier)]
+            self.assertEqual(len(bench.regressions(now, before)), seen, earlier)
+        self.assertEqual(bench.regressions(now, []), [])
+        other = [dict(ours(now), speed_over_best_peer=[9, 9, 9], threads=2)]
+        self.assertEqual(bench.regressions(now, other), [])
+
+    def test_the_page_escapes(self):
+        rows = bench.rows_of(RESULT, 'forward', 1)
+        page = bench.page({'rows': rows, 'rounds': 3, 'cpu_target': 'AVX2', 'missing': {'numpy': '<none>'}, 'refused': ['a < b'],
+                           'host': {'processor': 'A & B', 'threads': 2, 'load': [0.5, 1.5]}})
+        for text in ('A &amp; B', '&lt;none&gt;', 'a &lt; b', 'torch/&lt;b&gt;', '2.00 [2.00 2.00]', '<svg'):
+            self.assertIn(text, page)
+        self.assertNotIn('<b>', page)
+
+
+if __name__ == '__main__':
+    unittest.main()

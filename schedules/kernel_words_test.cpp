@@ -1,0 +1,102 @@
+// The words of cpu/flash2 are those of the schedules that it names: its own code, counted, against
+// their closed forms; its bits do not depend on whether it is counted.
+#include <string>
+
+#include "core/testing/catch.hpp"
+#include "core/testing/kernel_call.hpp"
+#include "cpu/kernels/flash2/flash2.hpp"
+#include "cpu/kernels/kernel.hpp"
+#include "schedules/register.hpp"
+
+namespace attest::schedules {
+namespace {
+
+using attest::testing::Call;
+using attest::testing::Dlse;
+using attest::testing::Memory;
+
+io::Traffic closed_form(const std::string& schedule, const Call& call, Dlse dlse) {
+  const std::string text =
+      schedule + (dlse == Dlse::given && schedule.rfind("flash2", 0) != 0 ? ",dlse=given" : "");
+  return dense_schedules().make(text, *call.form.get(), io::FastMemory{})->closed_form();
+}
+
+// As the sizes of tiles, smaller, equal and larger, and with masks whose tiles are not all visited.
+// Key lengths end with tiles: where they do not, the code reads fewer words, for it never reads the
+// keys behind them.
+constexpr const char* kProblems[] = {"sq=1,sk=1,d=1",
+                                     "sq=192,sk=96,d=8",
+                                     "sq=193,sk=97,d=5,dv=3",
+                                     "hq=2,sq=500,sk=450,d=16",
+                                     "b=2,hq=2,sq=400,sk=300,d=8",
+                                     "sq=480,sk=480,d=8,mask=causal_tl",
+                                     "sq=300,sk=700,d=8,mask=causal_br",
+                                     "sq=400,sk=400,d=4,mask=window_50_20",
+                                     "b=2,sq=300,sk=400,d=4,mask=lengths_400_192"};
+
+TEST_CASE("forward of cpu/flash2 moves the words of its schedule", "[cpu][schedules]") {
+  const attest_kernel& kernel = cpu::flash2_kernel();
+  for (const char* text : kProblems) {
+    INFO(text);
+    Call counted(Problem::parse(text), 1, {Memory::spelled, 1, 1, Dlse::absent});
+    Call native(Problem::parse(text), 1, {Memory::scattered, 3, 1, Dlse::absent});
+    cpu::TileWords words;
+    cpu::flash2_forward(counted.forward_arguments(cpu::flash2_kernel()), &words);
+    REQUIRE(native.forward(kernel) == ATTEST_OK);
+    CHECK(counted.output_bits() == native.output_bits());
+    const io::Traffic named = closed_form(kernel.description.schedule, counted, Dlse::absent);
+    CHECK(words.reads == named.reads.words.value());
+    CHECK(words.writes == named.writes.words.value());
+  }
+  // Tiles that are not those of the code have other words.
+  Call call(Problem::parse("sq=500,sk=450,d=16"), 1, {});
+  cpu::TileWords words;
+  cpu::flash2_forward(call.forward_arguments(kernel), &words);
+  CHECK(words.reads != closed_form("flash2:bq=96,bk=96", call, Dlse::absent).reads.words.value());
+}
+
+TEST_CASE("few queries leave sums of their parts of the keys beside that", "[cpu][schedules]") {
+  for (const char* text : {"sq=1,sk=3000,d=8", "hq=2,sq=16,sk=5000,d=8,dv=4,mask=causal_br"}) {
+    INFO(text);
+    const Problem problem = Problem::parse(text);
+    Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
+    Call native(problem, 1, {Memory::scattered, 3, 1, Dlse::absent});
+    cpu::TileWords words;
+    cpu::flash2_forward(counted.forward_arguments(cpu::flash2_kernel()), &words);
+    REQUIRE(native.forward(cpu::flash2_kernel()) == ATTEST_OK);
+    CHECK(counted.output_bits() == native.output_bits());
+    const io::Traffic named =
+        closed_form(cpu::flash2_kernel().description.schedule, counted, Dlse::absent);
+    const std::int64_t splits = problem.seqlen_k > 4096 ? 8 : 6,
+                       rows = problem.num_heads_q * problem.seqlen_q;
+    const std::int64_t queries_again = (splits - 1) * rows * problem.head_dim_qk;
+    const std::int64_t left = splits * rows * (problem.head_dim_v + 2);
+    CHECK(words.reads == named.reads.words.value() + queries_again + left);
+    CHECK(words.writes == named.writes.words.value() + left);
+  }
+}
+
+TEST_CASE("backward of cpu/flash2 moves the words of its schedule", "[cpu][schedules]") {
+  const attest_kernel& kernel = cpu::flash2_kernel();
+  for (const char* text : kProblems) {
+    for (const Dlse dlse : {Dlse::absent, Dlse::given}) {
+      INFO(text);
+      Call counted(Problem::parse(text), 1, {Memory::spelled, 1, 1, dlse});
+      REQUIRE(counted.forward(kernel) == ATTEST_OK);
+      cpu::TileWords words;
+      cpu::flash2_backward(counted.backward_arguments(kernel), &words);
+      for (const std::int32_t threads : {1, 7}) {  // one pass, and two
+        Call native(Problem::parse(text), 1, {Memory::scattered, threads, 1, dlse});
+        REQUIRE(native.forward(kernel) == ATTEST_OK);
+        REQUIRE(native.backward(kernel) == ATTEST_OK);
+        CHECK(counted.output_bits() == native.output_bits());
+      }
+      const io::Traffic named = closed_form(kernel.description.schedule_backward, counted, dlse);
+      CHECK(words.reads == named.reads.words.value());
+      CHECK(words.writes == named.writes.words.value());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace attest::schedules
