@@ -41,7 +41,7 @@ def misbehaving(name=""):
 class Examples(unittest.TestCase):
     """The documents' libraries are certified: coverage complete, nothing found.
 
-    Outside nightly some of them by a quarter of their campaigns alone, for time.
+    Outside nightly one of them; the others by a sixteenth of their campaigns, for time.
     """
 
     def test_first_page_shows_the_adapter(self):
@@ -51,7 +51,8 @@ class Examples(unittest.TestCase):
 
     def certified(self, library, shard=None):
         part = shard is not None and "ATTEST_NIGHTLY" not in os.environ
-        code, text, error = attest("certify", f"{EXAMPLES}/{library}", "--json", *(["--shard", f"{shard}/4"] if part else []))
+        code, text, error = attest("certify", f"{EXAMPLES}/{library}", "--json",
+                                   *(["--shard", f"{shard}/16"] if part else []))
         self.assertEqual([x for x in error.splitlines() if not x.startswith("progress: ")], [])
         certificate = json.loads(text)
         self.assertEqual([k["findings"] for k in certificate["kernels"]], [[]], text)
@@ -62,7 +63,7 @@ class Examples(unittest.TestCase):
         self.certified("libattention.so", 1)
 
     def test_cpp(self):
-        self.certified("libonline_softmax.so")
+        self.certified("libonline_softmax.so", 5)
 
     def test_limits(self):
         self.certified("libcausal.so")

@@ -157,7 +157,7 @@ class Certify(unittest.TestCase):
                 raise NotImplementedError("causal alone")
             return attention(q, k, v, causal=window[1] == 0, scale=scale)
 
-        report = attest.certify(without_windows, **SMALL)
+        report = attest.certify(without_windows, **SMALL, only="reference_forward")
         features = report.certificate["kernels"][0]["description"]["features"]
         self.assertEqual((report.findings, "causal_bottom_right" in features, "window" in features),
                          ([], True, False), str(report))
@@ -176,17 +176,19 @@ class Certify(unittest.TestCase):
         words = ["seqlen_q%16", "seqlen_q<=128", "seqlen_k%16", "seqlen_k<=128", "head_dim=32|64", "batch<=2", "num_heads_q<=4"]
         for claims in (None, ["lse", "causal", "gqa", "head_dim_v", "cross_lengths"]):
             asked.clear()
-            report = attest.certify(in_tiles, isolate=False, cases=20, dtypes=["f32"], claims=claims, limits=words)
+            report = attest.certify(in_tiles, isolate=False, cases=20, dtypes=["f32"], claims=claims, limits=words,
+                                    only="reference_forward")
             self.assertEqual((report.findings, report.certificate["kernels"][0]["coverage"]["refused"]), ([], []))
             claimed = report.certificate["kernels"][0]["description"]
             self.assertLessEqual({"lse", "causal_bottom_right", "gqa", "head_dim_v", "cross_lengths"}, set(claimed["features"]))
             self.assertEqual(claimed["limits"]["head_dims"], [32, 64])
             self.assertGreater(len({shape[1] for shape in asked}), 3)
         with self.assertRaisesRegex(NotImplementedError, "whole tiles"):
-            attest.certify(in_tiles, isolate=False, cases=2, dtypes=["f32"])
-        report = attest.certify(in_tiles, isolate=False, cases=20, dtypes=["f32"], limits=[*words, "batch<=3"])
+            attest.certify(in_tiles, isolate=False, cases=2, dtypes=["f32"], only="reference_forward")
+        report = attest.certify(in_tiles, isolate=False, cases=20, dtypes=["f32"], limits=[*words, "batch<=3"],
+                                only="reference_forward")
         self.assertRegex(report.certificate["kernels"][0]["coverage"]["refused"][0]["message"], "whole tiles")
-        one = attest.certify(in_tiles, isolate=False, cases=2, dtypes=["f32"],
+        one = attest.certify(in_tiles, isolate=False, cases=2, dtypes=["f32"], only="reference_forward",
                              limits=["seqlen_q=16", "seqlen_k=16", "head_dim=32", "batch<=1", "num_heads_q<=1"])
         self.assertEqual(set(one.certificate["kernels"][0]["description"]["features"])
                          & {"gqa", "head_dim_v", "cross_lengths"}, set())

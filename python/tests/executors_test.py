@@ -148,12 +148,12 @@ class Executors(unittest.TestCase):
                                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, **options)
 
     def test_pools(self):
-        for fn in (attention, top_left):
-            whole = certificate(fn)
+        for fn, more in ((attention, {}), (top_left, {"only": "reference_forward"})):
+            whole = certificate(fn, **more)
             self.assertIn("mask=causal_br", whole)
             for kind in (ProcessPoolExecutor, ThreadPoolExecutor):
                 with self.subTest(fn.__name__, kind=kind.__name__), kind(2) as pool:
-                    self.assertEqual(certificate(fn, executor=pool, shards=3), whole)
+                    self.assertEqual(certificate(fn, executor=pool, shards=3, **more), whole)
 
     def test_a_lost_worker(self):
         with ProcessPoolExecutor(2) as pool, self.assertRaisesRegex(

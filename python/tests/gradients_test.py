@@ -23,10 +23,10 @@ class OfTheUser(Gradients):
             return backward(q, k, v, out, lse, *rest, **words)
 
         for claims in None, ["causal", "gqa", "cross_lengths"]:
-            kernel = self.certified(shown, backward=noted, claims=claims)
+            kernel = self.certified(shown, backward=noted, claims=claims, only="reference_backward")
             self.assertEqual("lse" in kernel["description"]["features"], claims is None)
         self.assertTrue(all(given))
-        self.certified(attention, backward=noted)
+        self.certified(attention, backward=noted, only="reference_backward")
         self.assertFalse(given[-1])
 
     def test_mistakes_are_named(self):
@@ -34,7 +34,7 @@ class OfTheUser(Gradients):
             # In turn outside nightly, for time.
             for fn in (attention, shown) if "ATTEST_NIGHTLY" in os.environ else ((attention, shown)[number % 2],):
                 with self.subTest(wrong.__name__, fn=fn.__name__):
-                    message = self.refused(fn, words, backward=wrong)
+                    message = self.refused(fn, words, backward=wrong, only="reference_backward")
                     self.assertIn(f"\nattest.replay({fn.__name__}, 'b=1,", message)
                     line = self.shown_again(message, **{fn.__name__: fn, wrong.__name__: wrong})
                     right = line.replace(wrong.__name__, "backward")
@@ -42,7 +42,7 @@ class OfTheUser(Gradients):
 
     def test_functions_without_a_name(self):
         message = self.refused(lambda *arrays: shown(*arrays, scale=arrays[0].shape[-1]**-0.5), "outside",
-                               backward=lambda q, k, v, *_: (q, k, v))
+                               backward=lambda q, k, v, *_: (q, k, v), only="reference_backward")
         self.assertRegex(message.splitlines()[-1],
                          r"^attest.replay\(fn, .*, backward=backward, isolate=False\)$")
 
@@ -64,7 +64,7 @@ class OfTheUser(Gradients):
                 raise NotImplementedError("causal")
             return backward(*arrays, scale=scale)
 
-        report = attest.certify(attention, **SMALL, backward=refuses)
+        report = attest.certify(attention, **SMALL, backward=refuses, only="reference_backward")
         self.assertEqual(report.findings, [])
         self.assertRegex(str(report), r"refused \d+ times: .*NotImplementedError: causal")
 
@@ -73,7 +73,7 @@ class OfTheUser(Gradients):
             out *= 2
             return backward(q, k, v, out / 2, lse, dout, **words)
 
-        self.refused(attention, "input O", backward=writes)
+        self.refused(attention, "input O", backward=writes, only="reference_backward")
 
     def test_bad_use(self):
         for returned, words in (

@@ -55,7 +55,7 @@ class Isolation(unittest.TestCase):
             attest.certify(plain_gradients.attention, **{**words, "backward": faulty_functions.two_gradients})
 
     def test_every_harm_is_a_finding(self):
-        for name, words, limits in (
+        harms = (
                 ("crashes", "crash: segmentation fault at 0x8 in forward", {}),
                 ("hangs", "hang: forward did not return within 1 s", {"timeout": 1}),
                 ("ends_the_process", "exit: the process was ended with status 3 in forward", {}),
@@ -65,7 +65,9 @@ class Isolation(unittest.TestCase):
                 ("writes_into_v", "input_written: V was written in forward", {}),
                 ("reads_beyond_v", "out_of_bounds: V: read ", {}),
                 ("changes_the_environment", "environment: variables were changed: ATTEST_TEST", {}),
-                ("starts_a_process", "fork: a process was started in forward", {})):
+                ("starts_a_process", "fork: a process was started in forward", {}))
+        # Outside nightly those that Python has a say in, for time; libraries do each of them in ci/test.
+        for name, words, limits in harms if "ATTEST_NIGHTLY" in os.environ else harms[:6]:
             with self.subTest(name):
                 fn = getattr(faulty_functions, name)
                 with self.assertRaises(AssertionError) as raised:

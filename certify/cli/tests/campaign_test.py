@@ -225,7 +225,7 @@ class Campaigns(unittest.TestCase):
         self.assertRegex(summary[second - 1], "run it without --cases")
         self.assertRegex("\n".join(summary), r"… and \d+ more such lines: --verbose")
         self.assertRegex(summary[-1], r"^2 kernels: 2 INCOMPLETE; [\d,]+ cases, [\d,]+ checks passed, 0 findings$")
-        whole = attest(*words, "--verbose", code=3).stdout
+        whole = attest(*words[:2], *words[3:], "--verbose", code=3).stdout
         self.assertNotIn("more such lines", whole)
         self.assertRegex(whole, r"(?m)^  reference_backward +passed +\d+  vacuous")
         self.assertRegex(whole, r"(?m)^  sizes covered: d > 256 ")
