@@ -124,7 +124,7 @@ TEST_CASE("no schedule is below a bound by pattern", "[schedules][bounds]") {
 
 TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bounds]") {
   Rng rng(20261123);
-  check_none_below(rng, Direction::backward, attest::testing::is_nightly() ? 60 : 10);
+  check_none_below(rng, Direction::backward, attest::testing::is_nightly() ? 60 : 30);
 }
 
 // Random blocks, whose weights are searched once for the tests below.

@@ -154,8 +154,8 @@ class Campaigns(unittest.TestCase):
             self.assertRegex(kernel["incomplete"][0], r"interrupted after \d+ of \d+ checks")
             self.assertLess(kernel["checks"]["made"], kernel["checks"]["planned"])
             self.assertLess(kernel["cases"], kernel["planned_cases"])
-            self.assertIn(f"({kernel['cases']} of {kernel['planned_cases']} cases, ", self.printed)
-            self.assertIn(f"({kernel['cases']} of {kernel['planned_cases']} cases, ",
+            self.assertIn(f"({kernel['cases']:,} of {kernel['planned_cases']:,} cases, ", self.printed)
+            self.assertIn(f"({kernel['cases']:,} of {kernel['planned_cases']:,} cases, ",
                           attest("report", self.whole).stdout)
             os.remove(journal)
 
