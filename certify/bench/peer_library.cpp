@@ -128,6 +128,7 @@ extern "C" __attribute__((visibility("default"))) int attest_bench_add_peer(
   k.description.features = ATTEST_CAUSAL_TOP_LEFT | ATTEST_CAUSAL_BOTTOM_RIGHT | ATTEST_GQA |
                            ATTEST_CROSS_LENGTHS | (has_lse != 0 ? ATTEST_LSE : 0);
   k.description.numerics.struct_size = sizeof k.description.numerics;
+  k.description.numerics.p_cast = ATTEST_INPUT_DTYPE;  // as their products take bf16 and f16
   k.workspace_bytes = [](const void*, const attest_problem*, std::uint32_t) {
     return std::size_t{0};
   };
