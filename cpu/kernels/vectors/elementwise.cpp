@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/dtype/dtype.hpp"
 #include "cpu/kernels/vectors/arithmetic.hpp"
 #include "cpu/kernels/vectors/lanes-inl.hpp"
 #include "cpu/kernels/vectors/target.hpp"
@@ -156,7 +157,11 @@ struct Elementwise {
   }
 
   static void widen_f16(const std::uint16_t* bits, std::int64_t count, float* x) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON
     widen_each<hwy::float16_t>(bits, count, x);
+#else  // what Highway does without an instruction makes no infinities and NaN
+    for (std::int64_t i = 0; i < count; ++i) x[i] = float_from_f16(bits[i]);
+#endif
   }
 };
 

@@ -66,7 +66,7 @@ constexpr float kToInteger = 0x1.8p23f;  // added and subtracted, it rounds to a
 // 2^-126, NaN stays, 2^0 = 1. kAny: infinite above 2^127.5; without, t is not above 127.
 template <bool kAny>
 HWY_INLINE V exp2(V t) {
-  const V x = kAny ? hn::IfThenElse(hn::Gt(t, set(129.0f)), set(129.0f), t) : t;
+  const V x = kAny ? hn::IfThenElse(hn::Gt(t, set(128.0f)), set(128.0f), t) : t;
   const V shifted = hn::Add(x, set(kToInteger));
   const V n = hn::Sub(shifted, set(kToInteger));
   const V f = hn::Sub(x, n);
