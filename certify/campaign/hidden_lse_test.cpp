@@ -50,7 +50,7 @@ class Hidden {
     again.struct_size = sizeof again;
     again.problem = x->problem;
     again.Q = x->Q, again.K = x->K, again.V = x->V;
-    again.O = o.get(), again.LSE = lse.get();
+    again.O = o.get(), again.LSE = lse.get(), again.bias = x->bias;
     const attest_status status = shown.forward(shown.self, &again);
     if (status != ATTEST_OK) return status;
     attest_backward_args args = *x;

@@ -32,8 +32,9 @@ int main(int argc, char** argv) {
   }
   Catch::Session session;
   if (session.applyCommandLine(argc, argv) != 0) return 1;
-  // Cases that take long run in ci/nightly, and where they are asked for by name or tag.
+  // Cases that take long run in ci/nightly, and where they are asked for by name or tag. A filter
+  // of its own would choose the hidden ones, too.
   std::vector<std::string>& chosen = session.configData().testsOrTags;
-  if (chosen.empty() && !attest::testing::is_nightly()) chosen.emplace_back("~[nightly]");
+  if (chosen.empty() && !attest::testing::is_nightly()) chosen.emplace_back("~[nightly]~[.]");
   return session.run() == 0 ? 0 : 1;
 }
