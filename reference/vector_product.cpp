@@ -11,9 +11,9 @@ namespace {
 
 // Four doubles that are added and multiplied as one; loops over an array are not reliably turned
 // into vectors here. No wider: g++ takes a vector that no register holds through memory, ten times
-// as slow. Copied from and to memory, which need not be aligned. The kernels' products
-// (cpu/kernels/vectors/arithmetic.cpp) are of the same make and share nothing with these: a mistake
-// must not be in a kernel and in its bound.
+// as slow. Copied from and to memory, which need not be aligned. They share nothing with the
+// kernels' products (cpu/kernels/vectors/products.cpp): a mistake must not be in a kernel and in
+// its bound.
 using Lanes = double __attribute__((vector_size(32)));
 constexpr std::int64_t kLanes = 4;
 

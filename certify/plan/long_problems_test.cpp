@@ -143,15 +143,11 @@ attest_status wrong_in_bf16(const void*, const attest_forward_args* args) {
   return kernel.forward(kernel.self, args);
 }
 
-// Forward alone, as refusal() looks for it first.
-attest_kernel forward_alone(fixtures::Defect defect) {
-  attest_kernel kernel = fixtures::defective_kernel(defect);
-  kernel.description.directions = ATTEST_FORWARD;
-  return kernel;
-}
-
 TEST_CASE("a mistake in the path of one dtype is refused by a long problem of smoke", "[long]") {
-  attest_kernel kernel = forward_alone(fixtures::Defect::none);
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  kernel.description.directions = ATTEST_FORWARD;
+  kernel.description.dtypes = 1u << ATTEST_F32 | 1u << ATTEST_BF16;
+  CHECK(refusal(kernel, 1).empty());
   kernel.forward = wrong_in_bf16;
   CHECK_FALSE(refusal(kernel, 1).empty());
 }

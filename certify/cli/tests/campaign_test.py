@@ -68,16 +68,20 @@ class Campaigns(unittest.TestCase):
         attest("certify", *KERNEL, "--jobs", "3", "--out", self.path("3.json"))
         self.assertEqual(certificate(self.path("3.json")), certificate(self.whole))
 
-    def test_shards(self):
-        words = ["broken/dv_halved", "cpu/standard", "--only", "reference_backward", "--cases", "8"]
-        attest("certify", *words, "--out", self.whole, code=1)
-        parts = []
-        for index in (1, 2):
-            parts.append(self.path(f"{index}.json"))
-            subprocess.run([ATTEST, "certify", *words, "--shard", f"{index}/2", "--out", parts[-1]],
+    def merged_halves(self, words):
+        """Runs a campaign with findings as two shards; returns their files and what they merge to."""
+        parts = [self.path("1.json"), self.path("2.json")]
+        for index, part in enumerate(parts, 1):
+            subprocess.run([ATTEST, "certify", *words, "--shard", f"{index}/2", "--out", part],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=250)
         merged = self.path("merged.json")
         attest("certify", "--merge", *parts, "--out", merged, code=1)
+        return parts, merged
+
+    def test_shards(self):
+        words = ["broken/dv_halved", "cpu/standard", "--only", "reference_backward", "--cases", "8"]
+        attest("certify", *words, "--out", self.whole, code=1)
+        parts, merged = self.merged_halves(words)
         self.assertEqual(certificate(merged), certificate(self.whole))
         refused = attest("certify", "--merge", parts[0], code=2)
         self.assertIn("shard 2/2 is missing", refused.stderr)
@@ -101,13 +105,7 @@ class Campaigns(unittest.TestCase):
         self.assertEqual(len(found["kernels"][0]["findings"]), 1)
         sizes = found["kernels"][1]["coverage"]["sizes"]["causal"]
         self.assertEqual(sizes["sampled"]["seqlen_q"], 2300)
-        parts = []
-        for index in (1, 2):
-            parts.append(self.path(f"{index}.json"))
-            subprocess.run([ATTEST, "certify", *words, "--shard", f"{index}/2", "--out", parts[-1]],
-                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=250)
-        merged = self.path("merged.json")
-        attest("certify", "--merge", *parts, "--out", merged, code=1)
+        parts, merged = self.merged_halves(words)
         self.assertEqual(certificate(merged), found)
         with open(problems, "a", encoding="utf-8") as file:
             file.write("sq=5,ds=2\n")

@@ -128,5 +128,5 @@ for arguments, line in ((['check', '--kernel', 'cpu/flash2', '--law', 'ones', '-
     if line not in shown:
         failures.append(f'{arguments} printed {shown!r} on the terminal')
 
-print('\n'.join(failures + [f'40 commands, {len(failures)} wrong']))
+print('\n'.join(failures + [f'{len(failures)} commands wrong']))
 sys.exit(1 if failures else 0)

@@ -18,14 +18,12 @@
 namespace attest::cpu {
 namespace {
 
-// Whole vectors of columns, so that products of rows have no narrow end.
-std::int64_t padded(std::int64_t columns) {
-  return (columns + kPanelStep - 1) / kPanelStep * kPanelStep;
+std::int64_t blocks_of(std::int64_t length, std::int64_t block) {
+  return (length + block - 1) / block;
 }
 
-std::int64_t group_of(const attest_problem& problem) {
-  return problem.num_heads_q / problem.num_heads_kv;
-}
+// Whole vectors of columns, so that products of rows have no narrow end.
+std::int64_t padded(std::int64_t columns) { return blocks_of(columns, kPanelStep) * kPanelStep; }
 
 // One thread's tiles.
 struct Tiles {
@@ -43,13 +41,13 @@ struct Tiles {
   }
   // dQ of all queries of a group, panel by panel.
   static std::int64_t of_heads(const attest_problem& problem) {
-    return group_of(problem) * panels_of(problem.seqlen_q) * panel(problem);
+    return group_of(problem) * panels(problem) * panel(problem);
   }
   static std::int64_t panel(const attest_problem& problem) {
     return kPanelLanes * padded(problem.head_dim_qk);
   }
-  static std::int64_t panels_of(std::int64_t queries) {
-    return (queries + kPanelLanes - 1) / kPanelLanes;
+  static std::int64_t panels(const attest_problem& problem) {
+    return blocks_of(problem.seqlen_q, kPanelLanes);
   }
 
   Tiles(const attest_problem& problem, Arena arena) {
@@ -94,8 +92,8 @@ class Backward {
     if (args_.dLSE != nullptr) load_scalars(*args_.dLSE, queries, tiles_.lse);
     row_deltas(dO, O, args_.dLSE != nullptr ? tiles_.lse : nullptr, queries.count, dv,
                deltas_of(head, first));
-    read(queries.count * (2 * dv + (args_.dLSE != nullptr ? 1 : 0)));
-    write(queries.count);
+    words_.read(queries.count * (2 * dv + (args_.dLSE != nullptr ? 1 : 0)));
+    words_.write(queries.count);
   }
 
   // dQ of a panel of queries: all keys stream past.
@@ -144,7 +142,7 @@ class Backward {
     const RowBlock keys{batch_.tensor_batch, batch_.k_begin + key, rows_stored, kv_head};
     store_rows_apart(*args_.dK, keys, d, tiles_.dK);
     store_rows_apart(*args_.dV, keys, dv, tiles_.dV);
-    write(rows_stored * (problem_.head_dim_qk + problem_.head_dim_v));
+    words_.write(rows_stored * (problem_.head_dim_qk + problem_.head_dim_v));
   }
 
   // All gradients of a group in one pass over its keys.
@@ -211,13 +209,6 @@ class Backward {
   }
 
  private:
-  void read(std::int64_t words) const {
-    if (words_ != nullptr) words_->reads += words;
-  }
-  void write(std::int64_t words) const {
-    if (words_ != nullptr) words_->writes += words;
-  }
-
   RowBlock rows_of(std::int64_t head, std::int64_t first) const {
     const std::int64_t rows = std::min(kPanelLanes, batch_.q_length - first);
     return {batch_.tensor_batch, batch_.q_begin + first, rows, head};
@@ -235,9 +226,9 @@ class Backward {
   RowsView view(const attest_tensor& tensor, std::int64_t kv_head, std::int64_t key,
                 std::int64_t count, float* tile) const {
     const RowBlock rows{batch_.tensor_batch, batch_.k_begin + key, count, kv_head};
-    if (words_ == nullptr) return view_rows(tensor, {nullptr, 0}, rows, tile);
+    if (!words_.counts()) return view_rows(tensor, {nullptr, 0}, rows, tile);
     load_rows(tensor, rows, tile);
-    read(count * tensor.shape[3]);
+    words_.read(count * tensor.shape[3]);
     return {tile, tensor.shape[3]};
   }
 
@@ -254,7 +245,7 @@ class Backward {
     load_scalars(*args_.LSE, queries, tiles_.lse);
     scale_row(tiles_.lse, kPanelLanes, std::numbers::log2e_v<float>);
     std::copy_n(deltas_of(panel.head(0), panel.query(0)), panel.count(), tiles_.delta);
-    read(panel.count() * (d + dv + 2));
+    words_.read(panel.count() * (d + dv + 2));
   }
 
   // P and dS of a tile, dS with the softmax scale and the softcap's derivative.
@@ -308,27 +299,27 @@ class Backward {
   // Returns dQ of a panel as the keys before `key` left it.
   float* begin_query_gradients(const QueryPanel& panel, std::int64_t key) const {
     const std::int64_t head = panel.head(0) % group_of(problem_);
-    float* const dQ = tiles_.dQ_of_heads +
-                      (head * Tiles::panels_of(problem_.seqlen_q) + panel.query(0) / kPanelLanes) *
-                          Tiles::panel(problem_);
+    float* const dQ =
+        tiles_.dQ_of_heads +
+        (head * Tiles::panels(problem_) + panel.query(0) / kPanelLanes) * Tiles::panel(problem_);
     if (panel.seen().begin >= key) {
       std::fill_n(dQ, Tiles::panel(problem_), 0.0f);
     } else {
-      read(panel.count() * problem_.head_dim_qk);
+      words_.read(panel.count() * problem_.head_dim_qk);
     }
     return dQ;
   }
 
   void end_query_gradients(const QueryPanel& panel, std::int64_t key, const float* dQ) {
     if (panel.seen().end <= key) return store_query_gradients(panel, dQ);
-    write(panel.count() * problem_.head_dim_qk);
+    words_.write(panel.count() * problem_.head_dim_qk);
   }
 
   void store_query_gradients(const QueryPanel& panel, const float* dQ) {
     const std::int64_t d = problem_.head_dim_qk;
     unpack_panel(dQ, panel.lanes(), panel.count(), d, tiles_.Qt, d);  // no more in use
     store_rows(*args_.dQ, rows_of(panel.head(0), panel.query(0)), tiles_.Qt);
-    write(panel.count() * d);
+    words_.write(panel.count() * d);
   }
 
   const attest_backward_args& args_;
@@ -337,12 +328,8 @@ class Backward {
   PanelScores scores_;
   float* deltas_;
   Tiles tiles_;
-  TileWords* words_;
+  WordCounter words_;
 };
-
-std::int64_t blocks_of(std::int64_t length, std::int64_t block) {
-  return (length + block - 1) / block;
-}
 
 std::int64_t deltas_floats(const attest_problem& problem) {
   return padded(problem.batch * problem.num_heads_q * problem.seqlen_q);
@@ -358,7 +345,7 @@ std::int64_t flash2_backward_floats(const attest_problem& problem) {
 void flash2_backward(const attest_backward_args& args, TileWords* words) {
   const attest_problem& problem = *args.problem;
   const auto floats = static_cast<std::size_t>(Tiles::floats(problem));
-  const std::int64_t panels = blocks_of(problem.seqlen_q, kPanelLanes);
+  const std::int64_t panels = Tiles::panels(problem);
   const std::int64_t key_blocks = blocks_of(problem.seqlen_k, kKeyBlock);
   const std::int64_t threads = words == nullptr ? problem.num_threads : 1;
   // One pass has a task for each group; the bits are those of two.

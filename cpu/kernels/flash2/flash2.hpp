@@ -27,6 +27,27 @@ struct TileWords {
   std::int64_t reads = 0, writes = 0;
 };
 
+/// Adds to TileWords, or to none.
+class WordCounter {
+ public:
+  explicit WordCounter(TileWords* words) : words_(words) {}
+  bool counts() const { return words_ != nullptr; }
+  void read(std::int64_t words) const {
+    if (words_ != nullptr) words_->reads += words;
+  }
+  void write(std::int64_t words) const {
+    if (words_ != nullptr) words_->writes += words;
+  }
+
+ private:
+  TileWords* words_;
+};
+
+/// The query heads that share one head of K and V.
+inline std::int64_t group_of(const attest_problem& problem) {
+  return problem.num_heads_q / problem.num_heads_kv;
+}
+
 /// Forward: a query block stays, keys stream past it; running maximum m and sum l per row (Dao
 /// 2023, Algorithm 1). The queries are in the lanes of panels; rows of K and V are read where they
 /// lie, or gathered from their pages and converted. Few queries of all heads of a group are one

@@ -22,10 +22,6 @@ constexpr float kEmpty = -std::numeric_limits<float>::infinity();
 constexpr std::int64_t kPanels = kBlockQ / kPanelLanes;
 static_assert(kBlockQ % kPanelLanes == 0);
 
-std::int64_t group_of(const attest_problem& problem) {
-  return problem.num_heads_q / problem.num_heads_kv;
-}
-
 // Tells whether the queries of all heads of a group are one block.
 bool is_grouped(const attest_problem& problem, const Batch& batch) {
   return batch.q_length * group_of(problem) <= kBlockQ;
@@ -116,7 +112,7 @@ class Forward {
     std::copy_n(one.O, dv * lanes, left);
     std::copy_n(one.m, lanes, left + dv * lanes);
     std::copy_n(one.l, lanes, left + (dv + 1) * lanes);
-    write(one.panel.count() * (dv + 2));
+    words_.write(one.panel.count() * (dv + 2));
   }
 
   // Merges what the parts of the keys left, in their order.
@@ -147,7 +143,7 @@ class Forward {
           O[c * lanes + lane] += left[c * lanes + lane] * weights[lane];
         }
       }
-      read(panel.count() * (dv + 2));
+      words_.read(panel.count() * (dv + 2));
     }
     finish({panel, nullptr, O, m, l}, rows, tile);
   }
@@ -156,13 +152,6 @@ class Forward {
   float* part_at(float* shared, std::int64_t head, std::int64_t part) const {
     const std::int64_t kv_head = batch_.number * problem_.num_heads_kv + head / group_of(problem_);
     return shared + (kv_head * kMostSplits + part) * split_floats(problem_);
-  }
-
-  void read(std::int64_t words) const {
-    if (words_ != nullptr) words_->reads += words;
-  }
-  void write(std::int64_t words) const {
-    if (words_ != nullptr) words_->writes += words;
   }
 
   RowBlock tensor_rows(std::int64_t query, std::int64_t count, std::int64_t head) const {
@@ -178,7 +167,7 @@ class Forward {
                     load_rows(*args_.Q, tensor_rows(query, count, head),
                               tile + (row - panel.first()) * d);
                   });
-    read(panel.count() * d);
+    words_.read(panel.count() * d);
     pack_panel(tile, d, panel.count(), d, panel.lanes(), one.Qt);
     std::fill(one.O, one.O + dv * panel.lanes(), 0.0f);
     for (std::int64_t lane = 0; lane < panel.lanes(); ++lane) {
@@ -191,9 +180,9 @@ class Forward {
 
   // The rows of a tile, in `tile` where they are counted, converted or gathered.
   RowsView view(const attest_tensor& tensor, const RowBlock& rows, float* tile) const {
-    if (words_ == nullptr) return view_rows(tensor, pages_, rows, tile);
+    if (!words_.counts()) return view_rows(tensor, pages_, rows, tile);
     load_rows(tensor, pages_, rows, tile);
-    read(rows.count * tensor.shape[3]);
+    words_.read(rows.count * tensor.shape[3]);
     return {tile, tensor.shape[3]};
   }
 
@@ -259,10 +248,10 @@ class Forward {
                     const std::int64_t lane = row - one.panel.first();
                     const RowBlock block = tensor_rows(query, count, head);
                     store_rows(*args_.O, block, tile + lane * dv);
-                    write(count * dv);
+                    words_.write(count * dv);
                     if (args_.LSE == nullptr) return;
                     store_scalars(*args_.LSE, block, one.m + lane);
-                    write(count);
+                    words_.write(count);
                   });
   }
 
@@ -272,7 +261,7 @@ class Forward {
   PageRow pages_;
   std::int64_t first_key_;
   PanelScores scores_;
-  TileWords* words_;
+  WordCounter words_;
 };
 
 // The blocks of queries, the largest first: the last of a causal mask.

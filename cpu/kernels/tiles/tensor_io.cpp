@@ -170,13 +170,6 @@ void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock
   }
 }
 
-void load_transposed(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
-                     float* gathered, float* tile) {
-  if (pages.table == nullptr) return load_transposed(tensor, rows, tile);
-  load_rows(tensor, pages, rows, gathered);
-  transpose(gathered, tensor.shape[3], rows.count, tensor.shape[3], tile, rows.count);
-}
-
 RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                    float* tile) {
   const float* const first = pages.table == nullptr ? float_rows(tensor) : nullptr;

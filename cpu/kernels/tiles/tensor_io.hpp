@@ -43,11 +43,9 @@ void load_rows_apart(const attest_tensor& tensor, const RowBlock& rows, std::int
 void load_transposed(const attest_tensor& tensor, const RowBlock& rows, float* tile);
 
 /// The same of K or V that may lie in pages: rows first .. are then keys of the batch entry, from
-/// its first on. `gathered`: room for `count` x dim.
+/// its first on.
 void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                float* tile);
-void load_transposed(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
-                     float* gathered, float* tile);
 
 /// Returns the rows where they lie, or those that load_rows puts into `tile` where they are no rows
 /// of float32 or lie in pages.

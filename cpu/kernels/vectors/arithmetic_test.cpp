@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/dtype/dtype.hpp"
+#include "core/numerics.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/kernels/vectors/target.hpp"
@@ -54,7 +55,7 @@ TEST_CASE("exponential is within two ulp and exact at zero", "[cpu]") {
     worst = std::max(worst, std::abs(static_cast<double>(x) - exact) / ulp);
   }
   std::printf("exponential: worst error %.2f ulp\n", worst);
-  CHECK(worst <= 2);
+  CHECK(worst <= Numerics{}.exp_ulps);  // what kernels that declare nothing keep
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   float values[7] = {3.0f,  -kInfinity, 3.0f - 88.0f, std::numeric_limits<float>::quiet_NaN(),
                      93.0f, 1e30f,      kInfinity};

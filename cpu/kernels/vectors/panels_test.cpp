@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/numerics.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 
@@ -39,7 +40,7 @@ TEST_CASE("powers of two are within two ulp in every lane", "[cpu][panels]") {
     for (const float factor : rescale) CHECK(factor == 1);
   }
   std::printf("power of two: worst error %.2f ulp\n", worst);
-  CHECK(worst <= 2);
+  CHECK(worst <= Numerics{}.exp_ulps);  // what kernels that declare nothing keep
 }
 
 TEST_CASE("a tile of scores enters the sums of its lanes", "[cpu][panels]") {
