@@ -236,7 +236,9 @@ json description_json(const attest_description& d) {
           {"may_change", words_of(d.may_change, may_change_words())},
           {"numerics", numerics_json(d)},
           {"conventions",
-           {{"empty_row", name(conventions.empty_row)}, {"lse_base", name(conventions.lse_base)}}},
+           {{"empty_row", name(conventions.empty_row)},
+            {"lse_base", name(conventions.lse_base)},
+            {"past_length", name(conventions.past_length)}}},
           {"schedule", d.schedule == nullptr ? json(nullptr) : json(d.schedule)},
           {"schedule_backward",
            d.schedule_backward == nullptr ? json(nullptr) : json(d.schedule_backward)}};

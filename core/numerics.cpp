@@ -136,6 +136,9 @@ Conventions conventions_of(const attest_description& description) {
       break;
   }
   if (description.numerics.lse_base_two != 0) conventions.lse_base = LseBase::two;
+  if (description.past_length == ATTEST_PAST_NOT_WRITTEN) {
+    conventions.past_length = PastLength::not_written;
+  }
   return conventions;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/features/bias_tensor.hpp"
 #include "core/features/pages.hpp"
 
 namespace attest::certify {
@@ -19,6 +20,14 @@ void copy_values(const Tensor& from, const Tensor& to) {
       }
     }
   }
+}
+
+std::vector<Axis> axes_of(const Tensor& tensor) {
+  std::vector<Axis> axes;
+  for (std::size_t axis = 0; axis < tensor.view().rank(); ++axis) {
+    axes.push_back(tensor.view().axis(axis));
+  }
+  return axes;
 }
 
 std::size_t bytes_of(const Tensor& tensor) {
@@ -38,7 +47,14 @@ Operands::Operands(const Problem& problem, std::int32_t threads, std::uint32_t f
       LSE_("LSE", problem.dtype == DType::f64 ? DType::f64 : DType::f32, problem.lse_axes()),
       dQ_("dQ", problem.dtype, problem.q_axes()),
       dK_("dK", problem.dtype, problem.k_axes()),
-      dV_("dV", problem.dtype, problem.v_axes()) {}
+      dV_("dV", problem.dtype, problem.v_axes()),
+      dSinks_("dSinks", LSE_.view().dtype(), problem.sinks_axes()),
+      bias_("bias", problem.bias_dtype(), problem.bias_axes()),
+      dBias_("dBias", problem.bias_dtype(), problem.bias_axes()),
+      whole_bias_("bias", bias_.view().data(), problem.bias_dtype(),
+                  has_bias() ? broadcast_bias(problem, axes_of(bias_)) : axes_of(bias_)) {
+  if (has_bias()) fill_bias(problem, whole_bias_);
+}
 
 void Operands::fill(const proptest::InputValues& values) {
   copy_values(values.Q, Q_);
@@ -51,16 +67,33 @@ attest_status Operands::call(const attest_kernel& kernel, Direction direction) {
   const Space& space = space_for(kernel, direction);
   const bool shows_lse = (kernel.description.features & ATTEST_LSE) != 0;
   const attest_tensor* const lse = shows_lse ? lse_.get() : nullptr;
+  const attest_tensor* const bias = has_bias() ? of_bias_.get() : nullptr;
   if (direction == Direction::forward) {
     const attest_forward_args args{
         sizeof args,      form_.get(), q_.get(), k_.get(), v_.get(), o_.get(), lse,
-        space.data.get(), space.bytes, nullptr,  nullptr,  0,        nullptr};
+        space.data.get(), space.bytes, nullptr,  nullptr,  0,        bias};
     return kernel.forward(kernel.self, &args);
   }
-  const attest_backward_args args{
-      sizeof args, form_.get(), q_.get(),   k_.get(),   v_.get(),   o_.get(),         lse,
-      d_o_.get(),  nullptr,     d_q_.get(), d_k_.get(), d_v_.get(), space.data.get(), space.bytes,
-      nullptr,     nullptr,     0,          nullptr,    nullptr,    nullptr};
+  const attest_backward_args args{sizeof args,
+                                  form_.get(),
+                                  q_.get(),
+                                  k_.get(),
+                                  v_.get(),
+                                  o_.get(),
+                                  lse,
+                                  d_o_.get(),
+                                  nullptr,
+                                  d_q_.get(),
+                                  d_k_.get(),
+                                  d_v_.get(),
+                                  space.data.get(),
+                                  space.bytes,
+                                  nullptr,
+                                  nullptr,
+                                  0,
+                                  has_sinks() ? d_sinks_.get() : nullptr,
+                                  bias,
+                                  has_bias() ? d_bias_.get() : nullptr};
   return kernel.backward(kernel.self, &args);
 }
 
@@ -79,7 +112,10 @@ std::vector<Tensor> Operands::outputs(Direction direction) const {
 
 std::vector<const Tensor*> Operands::written(Direction direction) const {
   if (direction == Direction::forward) return {&O_, &LSE_};
-  return {&dQ_, &dK_, &dV_};
+  std::vector<const Tensor*> tensors{&dQ_, &dK_, &dV_};
+  if (has_sinks()) tensors.push_back(&dSinks_);
+  if (has_bias()) tensors.push_back(&dBias_);
+  return tensors;
 }
 
 // Kept between calls, so that no candidate pays for fresh pages while the clock runs.

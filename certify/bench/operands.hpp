@@ -27,7 +27,8 @@ class Operands {
   /// Has every output of a direction hold NaN, so that none of an earlier call is left.
   void poison(Direction direction);
 
-  /// Copies of the tensors that a direction writes.
+  /// Copies of the tensors that a direction writes: O and LSE; or dQ, dK and dV, then dSinks and
+  /// dBias of a problem that has sinks and a bias.
   std::vector<Tensor> outputs(Direction direction) const;
 
  private:
@@ -43,14 +44,19 @@ class Operands {
     std::unique_ptr<std::byte, Free> data;
   };
 
+  bool has_sinks() const { return problem_.sinks != Sinks::none; }
+  bool has_bias() const { return problem_.bias.kind != Bias::Kind::none; }
   std::vector<const Tensor*> written(Direction direction) const;
   const Space& space_for(const attest_kernel& kernel, Direction direction);
 
   Problem problem_;
   AbiProblem form_;
-  Tensor Q_, K_, V_, dO_, O_, LSE_, dQ_, dK_, dV_;
+  Tensor Q_, K_, V_, dO_, O_, LSE_, dQ_, dK_, dV_, dSinks_;
+  Tensor bias_, dBias_;    // as long as the bias' own axes
+  TensorView whole_bias_;  // of all axes, stride 0 along those that it does not depend on
   AbiTensor q_{Q_.view()}, k_{K_.view()}, v_{V_.view()}, d_o_{dO_.view()}, o_{O_.view()},
-      lse_{LSE_.view()}, d_q_{dQ_.view()}, d_k_{dK_.view()}, d_v_{dV_.view()};
+      lse_{LSE_.view()}, d_q_{dQ_.view()}, d_k_{dK_.view()}, d_v_{dV_.view()},
+      d_sinks_{dSinks_.view()}, of_bias_{whole_bias_}, d_bias_{dBias_.view()};
   std::vector<Space> spaces_;
 };
 

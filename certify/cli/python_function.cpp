@@ -30,7 +30,7 @@ struct TextOption {
   std::string FunctionOptions::*value;
 };
 
-constexpr std::array<TextOption, 7> kTexts{{
+constexpr std::array<TextOption, 8> kTexts{{
     {"--like", "like", "calling convention (attest.CONVENTIONS), default: by its signature",
      &FunctionOptions::like},
     {"--device", "device", "device of torch or jax where its arrays lie, default: the host",
@@ -45,6 +45,9 @@ constexpr std::array<TextOption, 7> kTexts{{
      &FunctionOptions::numerics},
     {"--empty-row", "empty_row", "values of rows without a visible key; claims such rows",
      &FunctionOptions::empty_row},
+    {"--past-length", "past_length",
+     "rows past a query length: empty_row (default), or not_written: not judged",
+     &FunctionOptions::past_length},
     {"--lse-base", "lse_base", "base of the logarithm in LSE", &FunctionOptions::lse_base},
 }};
 

@@ -11,7 +11,7 @@ namespace attest::certify::cli {
 
 /// How a function is called, in the words of attest.certify; "" where it says nothing.
 struct FunctionOptions {
-  std::string like, device, autotune, backward, numerics, empty_row, lse_base;
+  std::string like, device, autotune, backward, numerics, empty_row, past_length, lse_base;
   std::vector<std::string> dtypes, claims, limits;
 
   bool given() const;

@@ -16,6 +16,7 @@
 #include "core/rng.hpp"
 #include "proptest/judge/claims.hpp"
 #include "proptest/judge/limits.hpp"
+#include "proptest/values/kept_keys.hpp"
 
 namespace attest::certify {
 namespace {
@@ -264,7 +265,6 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
     return std::nullopt;
   }
   const ScoreLevel& scores = score_levels()[levels[kScores]];
-  if (scores.holes && (d.features & ATTEST_EMPTY_ROWS) == 0) return std::nullopt;
   Problem p;
   scores.give(p, rng);
   p.dtype = kDtypes[levels[kDtype]];
@@ -313,7 +313,9 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
   const std::string mask = mask_text(d.features, levels[kMask], p, rng);
   p.mask = Pattern::parse(mask, p.seqlen_q, p.seqlen_k);
   proptest::fit_window(d, p);
-  const bool moved = d.limits != nullptr && levels_of(p, direction) != levels;
+  if ((d.features & ATTEST_EMPTY_ROWS) == 0) proptest::keep_a_key_in_each_row(p);
+  const bool moved =
+      !scores.lies_in(p) || (d.limits != nullptr && levels_of(p, direction) != levels);
   if (moved || !proptest::unclaimed(d, p, direction).empty()) return std::nullopt;
   return p;
 }

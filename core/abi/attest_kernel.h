@@ -32,7 +32,8 @@
  *    the sequence axis runs over all sequences: sequence b owns rows cu_seqlens[b] ..
  *    cu_seqlens[b+1]-1. `attest_problem.batch` then counts the sequences.
  *  - Outputs belong to the caller and are undefined on entry (they hold NaN); every element must be
- *    written. Memory between the elements of a strided tensor is not the kernel's.
+ *    written, but for rows that description.past_length leaves out. Memory between the elements
+ *    of a strided tensor is not the kernel's.
  *  - Inputs must not be written, not even with the value they hold: tensors and their shapes and
  *    strides, the problem, its masks, lengths and slopes. The workspace is undefined on entry
  * (NaN).
@@ -195,7 +196,8 @@ typedef struct attest_mask {
   const attest_head_mask *per_head; /* or NULL; ATTEST_HEAD_MASK */
   /* (batch) or NULL: only queries i < query_lengths[b] exist, and bottom-right alignment counts
    * them instead of seqlen_q. Rows past them have no visible key and no sink: O, LSE and gradients
-   * of dQ are those of empty_row, and K, V and the sinks gain nothing from them. */
+   * of dQ are those of empty_row, or not written (description.past_length), and K, V and the sinks
+   * gain nothing from them. */
   const int32_t *query_lengths;
   /* Not NULL to a kernel of ATTEST_OFFSET_WINDOW, where there is a window: it alone says which ends
    * are unbounded. Widths are then any numbers: (3, -1) leaves keys a(i) - 3 .. a(i) - 1, and a
@@ -338,6 +340,13 @@ typedef enum attest_empty_row {
   ATTEST_ZERO_ZERO = 3     /* O = 0, LSE = 0 */
 } attest_empty_row;
 
+/* Rows past mask.query_lengths: as rows without a visible key, or not written. O, LSE and dQ then
+ * keep there what they hold, and backward finds that in O and LSE. */
+typedef enum attest_past_length {
+  ATTEST_PAST_EMPTY_ROW = 0,
+  ATTEST_PAST_NOT_WRITTEN = 1
+} attest_past_length;
+
 /* How sums of products are accumulated. */
 typedef enum attest_accumulation {
   ATTEST_NEAREST = 0,    /* every addition rounded to nearest, any order, with or without fma */
@@ -431,7 +440,9 @@ typedef struct attest_description {
   const attest_limits *limits;   /* NULL: all that the features say */
   uint32_t may_change;           /* ATTEST_MAY_CHANGE_LOCALE | ... */
   uint32_t reserved_bits;        /* 0 */
-  uint64_t reserved[5];          /* 0 */
+  attest_past_length past_length; /* with ATTEST_QUERY_LENGTHS */
+  uint32_t more_reserved_bits;    /* 0 */
+  uint64_t reserved[4];           /* 0 */
 } attest_description;
 
 /* ---- the calls ---- */

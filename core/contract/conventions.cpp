@@ -1,6 +1,24 @@
 #include "core/contract/conventions.hpp"
 
+#include <limits>
+
 namespace attest {
+
+EmptyRowValues values_of(EmptyRow convention) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  switch (convention) {
+    case EmptyRow::zero_neg_inf:
+      return {0, -kInfinity};
+    case EmptyRow::zero_pos_inf:
+      return {0, kInfinity};
+    case EmptyRow::nan:
+      return {kNan, kNan};
+    case EmptyRow::zero_zero:
+      break;
+  }
+  return {0, 0};
+}
 
 std::string_view name(EmptyRow convention) {
   switch (convention) {
@@ -17,6 +35,10 @@ std::string_view name(EmptyRow convention) {
 }
 
 std::string_view name(LseBase base) { return base == LseBase::e ? "e" : "two"; }
+
+std::string_view name(PastLength rows) {
+  return rows == PastLength::empty_row ? "empty_row" : "not_written";
+}
 
 std::string_view name(Layout layout) {
   switch (layout) {

@@ -14,6 +14,9 @@ enum class CausalAlign : std::uint8_t { top_left, bottom_right };
 /// or 0 in both. Its gradients are zero in every convention.
 enum class EmptyRow : std::uint8_t { zero_neg_inf, zero_pos_inf, nan, zero_zero };
 
+/// Rows past a query length: as rows without a visible key, or not written.
+enum class PastLength : std::uint8_t { empty_row, not_written };
+
 /// The base of the logarithm in LSE.
 enum class LseBase : std::uint8_t { e, two };
 
@@ -40,12 +43,20 @@ enum class Strides : std::uint8_t {
 struct Conventions {
   EmptyRow empty_row = EmptyRow::zero_neg_inf;
   LseBase lse_base = LseBase::e;
+  PastLength past_length = PastLength::empty_row;
 
   bool operator==(const Conventions&) const = default;
 };
 
+/// Elements of a row without a visible key.
+struct EmptyRowValues {
+  double O, LSE;
+};
+EmptyRowValues values_of(EmptyRow convention);
+
 std::string_view name(EmptyRow convention);
 std::string_view name(LseBase base);
+std::string_view name(PastLength rows);
 std::string_view name(Layout layout);
 std::string_view name(Strides strides);
 

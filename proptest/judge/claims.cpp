@@ -59,7 +59,9 @@ bool hidden_from_head(const Problem& p, const Sequence& sequence, std::int64_t i
   return false;
 }
 
-std::string empty_rows(const Problem& p) {
+}  // namespace
+
+std::string rows_without_a_key(const Problem& p) {
   const Pattern& mask = p.mask;
   for (const Sequence& sequence : p.sequences()) {
     if (sequence.q_length == 0 || sequence.visible_keys == 0) return "zero-length sequences";
@@ -74,8 +76,6 @@ std::string empty_rows(const Problem& p) {
   }
   return "";
 }
-
-}  // namespace
 
 std::string unclaimed(const attest_description& d, const Problem& p, Direction direction) {
   const auto lacks = [&](std::uint32_t feature) { return (d.features & feature) == 0; };
@@ -119,7 +119,7 @@ std::string unclaimed(const attest_description& d, const Problem& p, Direction d
   if (odd_strides && lacks(ATTEST_ANY_STRIDES)) return "strides " + std::string(name(p.strides));
   if (p.strides == Strides::huge && d.device == ATTEST_CUDA) return kHugeOnDevice;
   if (std::string beyond = beyond_limits(d, p, loss); !beyond.empty()) return beyond;
-  return lacks(ATTEST_EMPTY_ROWS) ? empty_rows(p) : "";
+  return lacks(ATTEST_EMPTY_ROWS) ? rows_without_a_key(p) : "";
 }
 
 std::vector<DType> claimed_dtypes(const attest_description& description) {

@@ -27,6 +27,11 @@ inline constexpr const char* kHugeOnDevice = "huge strides on a device";
 std::string unclaimed(const attest_description& description, const Problem& problem,
                       Direction direction);
 
+/// Returns "" where each row that exists sees a key in every head; else what the problem has:
+/// sequences of length zero, or rows without a visible key. Costs a pass over the queries, and over
+/// the pairs of a mask.
+std::string rows_without_a_key(const Problem& problem);
+
 /// Returns a claimed problem of 16 queries and keys without a mask, or the nearest that the limits
 /// allow; nothing where they leave none.  [certify/worker/library/limits_test "limits that"]
 std::optional<Problem> plainest_problem(const attest_description& description, Direction direction);

@@ -11,6 +11,7 @@
 #include "core/features/pages.hpp"
 #include "core/rng.hpp"
 #include "proptest/judge/buffer.hpp"
+#include "proptest/judge/past_lengths.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -198,6 +199,14 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   for (const Buffer* output : {&O, &LSE}) note(output->disturbed());
   result.O = O.packed_copy();
   if (wants_lse) result.LSE = LSE.packed_copy();
+  const bool leaves_rows = may_leave_rows(kernel.description, problem);
+  Tensor stored_O, stored_LSE;  // where they differ from what is judged
+  if (leaves_rows) stored_O = result.O, stored_LSE = result.LSE;
+  if (leaves_rows && result.status == ATTEST_OK) {
+    note(written_past_lengths(problem, result.O));
+    if (wants_lse) note(written_past_lengths(problem, result.LSE));
+  }
+  take_unwritten_as_empty(kernel.description, problem, result);
   if (direction == Direction::forward || !result.completed()) return result;
 
   const Input dO(values.dO, dtype, axes(problem.o_axes(), Repeat::rows)),
@@ -242,10 +251,13 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   for (const Input* input : {&dO, &dLSE}) note(input->changed());
   for (const KernelTensor* tensor : {&d_o, &d_lse, &d_q, &d_k, &d_v, &d_sinks})
     note(tensor->changed());
-  note(O.changed_since(result.O));  // outputs of forward are inputs of backward
-  if (wants_lse) note(LSE.changed_since(result.LSE));
+  note(O.changed_since(leaves_rows ? stored_O
+                                   : result.O));  // outputs of forward are inputs of backward
+  if (wants_lse) note(LSE.changed_since(leaves_rows ? stored_LSE : result.LSE));
   for (const Buffer* output : {&dQ, &dK, &dV, &dSinks, &O, &LSE}) note(output->disturbed());
   result.dQ = dQ.packed_copy();
+  if (leaves_rows && result.status == ATTEST_OK) note(written_past_lengths(problem, result.dQ));
+  take_unwritten_as_empty(kernel.description, problem, result);
   result.dK = dK.packed_copy();
   result.dV = dV.packed_copy();
   if (has_sinks) result.dSinks = dSinks.packed_copy();

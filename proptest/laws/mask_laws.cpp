@@ -9,15 +9,18 @@
 #include "proptest/judge/limits.hpp"
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trials/trial.hpp"
+#include "proptest/values/kept_keys.hpp"
 
 namespace attest::proptest {
 namespace {
 
-// The case's problem with a mask of heads; its own where it has one.
-Problem with_head_mask(const Case& c, const std::string& axes) {
+// The case's problem with a mask of heads; its own where it has one. Each row sees a key where the
+// kernel claims nothing else.
+Problem with_head_mask(const attest_kernel& kernel, const Case& c, const std::string& axes) {
   Problem p = c.problem;
   if (p.head_mask.kind == HeadMask::Kind::none) {
     p.head_mask = HeadMask::parse(axes + "_70_" + std::to_string(c.seed % 1000));
+    if ((kernel.description.features & ATTEST_EMPTY_ROWS) == 0) keep_a_key_in_each_row(p);
   }
   return p;
 }
@@ -63,7 +66,7 @@ LawResult judged_alike(const attest_kernel& kernel, const Case& c, const Problem
 
 LawResult check_repeated(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
-    Problem broadcast = with_head_mask(c, c.seed % 2 == 0 ? "bk" : "hqk");
+    Problem broadcast = with_head_mask(kernel, c, c.seed % 2 == 0 ? "bk" : "hqk");
     require_few_pairs(broadcast);
     Problem whole = broadcast;
     whole.head_mask = repeated(broadcast);

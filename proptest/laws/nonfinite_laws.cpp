@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/dtype/dtype_range.hpp"
 #include "core/features/score_features.hpp"
@@ -29,11 +31,16 @@ struct Place {
   std::int64_t k_row() const { return sequence.k_begin + key; }
 };
 
-std::optional<std::int64_t> seen_key(const Problem& p, const Sequence& s, std::int64_t i,
-                                     Rng& rng) {
+// Masks, one of heads and a bias leave the pair.
+bool sees(const Problem& p, const Sequence& s, std::int64_t h, std::int64_t i, std::int64_t j) {
+  return p.mask.visible(s, i, j) && p.shows(s.number, h, i, j);
+}
+
+std::optional<std::int64_t> seen_key(const Problem& p, const Sequence& s, std::int64_t h,
+                                     std::int64_t i, Rng& rng) {
   std::vector<std::int64_t> keys;
   for (std::int64_t j = 0; j < s.visible_keys; ++j) {
-    if (p.mask.visible(s, i, j)) keys.push_back(j);
+    if (sees(p, s, h, i, j)) keys.push_back(j);
   }
   if (keys.empty()) return std::nullopt;
   return keys[static_cast<std::size_t>(rng.between(0, static_cast<std::int64_t>(keys.size()) - 1))];
@@ -57,7 +64,7 @@ std::vector<Place> drawn_places(const Problem& p, std::uint64_t seed) {
                        column_v = rng.between(0, p.head_dim_v - 1);
     for (std::int64_t k = 0; k < s.q_length; ++k) {
       const std::int64_t i = (first + k) % s.q_length;
-      const auto key = seen_key(p, s, i, rng);
+      const auto key = seen_key(p, s, head, i, rng);
       if (!key) continue;
       places.push_back({s, i, *key, head, kv_head, column, column_v});
       break;
@@ -69,16 +76,16 @@ std::vector<Place> drawn_places(const Problem& p, std::uint64_t seed) {
 // Visits the rows that see the key of a place, with the heads that read it.
 template <class Visit>
 void for_seeing_rows(const Problem& p, const Place& at, const Visit& visit) {
+  const std::int64_t first = at.kv_head * p.group_size();
   for (std::int64_t i = 0; i < at.sequence.q_length; ++i) {
-    if (!p.mask.visible(at.sequence, i, at.key)) continue;
-    for (std::int64_t h = 0; h < p.group_size(); ++h) visit(i, at.kv_head * p.group_size() + h);
+    for (std::int64_t h = first; h < first + p.group_size(); ++h) {
+      if (sees(p, at.sequence, h, i, at.key)) visit(i, h);
+    }
   }
 }
 
-// Without a bias and a mask of heads, which may hide keys from some heads alone.
+// The memory of an element is its own.
 Problem own_memory(Problem p) {
-  p.bias = Bias{};
-  p.head_mask = HeadMask{};
   if (p.strides == Strides::broadcast || p.strides == Strides::huge) p.strides = Strides::packed;
   return p;
 }
@@ -331,17 +338,17 @@ LawResult check_hidden(const attest_kernel& kernel, const Case& c) {
           mix(c.seed, 0x6b6579u) %
           static_cast<std::uint64_t>(std::max<std::int64_t>(s.k_length, 1)));
       for (std::int64_t j = 0; j < s.k_length; ++j) {
-        std::vector<std::int64_t> seeing;
+        std::vector<std::pair<std::int64_t, std::int64_t>> seeing;  // rows and heads
         for (std::int64_t i = 0; i < s.q_length; ++i) {
-          if (p.mask.visible(s, i, j)) seeing.push_back(i);
+          for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
+            if (sees(p, s, h, i, j)) seeing.emplace_back(i, h);
+          }
         }
         if (!seeing.empty() && j != drawn) continue;
-        blind += s.q_length - static_cast<std::int64_t>(seeing.size());
+        blind += s.q_length * p.num_heads_q - static_cast<std::int64_t>(seeing.size());
         fill_key(p, s, j, change.values);
-        for (const std::int64_t i : seeing) {
-          for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
-            change.demands.ask_row(Demand::none, s.tensor_batch, s.q_begin + i, h);
-          }
+        for (const auto& [i, h] : seeing) {
+          change.demands.ask_row(Demand::none, s.tensor_batch, s.q_begin + i, h);
         }
       }
     }

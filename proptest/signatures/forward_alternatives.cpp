@@ -203,25 +203,11 @@ class Forwards {
     return O;
   }
 
-  double lse_of_empty_row(double minus_infinity) const {
-    switch (conventions_.empty_row) {
-      case EmptyRow::zero_neg_inf:
-        return minus_infinity;
-      case EmptyRow::zero_pos_inf:
-        return -minus_infinity;
-      case EmptyRow::nan:
-        return std::nan("");
-      case EmptyRow::zero_zero:
-        break;
-    }
-    return 0;
-  }
-
   void as_convention_says(Expected& LSE) const {
     const double base = conventions_.lse_base == LseBase::two ? std::numbers::log2e : 1;
     for (std::int64_t e = 0; e < LSE.value.view().size(); ++e) {
       double& value = LSE.value.doubles()[e];
-      if (std::isinf(value)) value = lse_of_empty_row(value);
+      if (std::isinf(value) && value < 0) value = values_of(conventions_.empty_row).LSE;
       value *= base;
     }
   }

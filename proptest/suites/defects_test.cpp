@@ -138,7 +138,9 @@ const std::multimap<std::string_view, fixtures::Defect>& by_claims_of_bits() {
       {"nan_propagation", Defect::nan_rows_empty},
       {"nan_propagation", Defect::zero_weights_skipped},
       {"infinity_propagation", Defect::infinities_clamped},
-      {"hidden_nonfinite", Defect::masked_after_product}};
+      {"hidden_nonfinite", Defect::masked_after_product},
+      {"hidden_nonfinite", Defect::bias_hides_by_sum},
+      {"hidden_nonfinite", Defect::head_mask_by_product}};
   return defects;
 }
 

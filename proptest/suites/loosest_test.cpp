@@ -2,12 +2,17 @@
 // bound (docs/theory/error-bounds/measured.md, "Loosest kernels").
 #include "fixtures/emulated/loosest.hpp"
 
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "core/features/score_features.hpp"
+#include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "core/testing/nightly.hpp"
 #include "fixtures/emulated/emulation.hpp"
@@ -84,6 +89,82 @@ TEST_CASE("the loosest kernels pass, or cannot be judged, in cases that were ref
     const LawResult result = find_law("score_level").check(*kernels.at(one.kernel), c);
     CHECK(result.message.find("outside the proved bound") == std::string::npos);
     CHECK(result.verdict == one.verdict);
+  }
+}
+
+// A feature of calls, and whether a problem has it.
+struct Feature {
+  std::uint32_t claim;
+  std::string name;
+  std::function<bool(const Problem&)> present;
+};
+
+std::vector<Feature> features() {
+  std::vector<Feature> all;
+  for (const ScoreFeature& one : score_features()) {
+    all.push_back({one.claim, one.name, one.present});
+  }
+  all.push_back({ATTEST_OFFSET_WINDOW, "windows with both ends anywhere",
+                 [](const Problem& p) { return p.mask.offset; }});
+  return all;
+}
+
+// The small case number `index` that has the feature.
+Case case_with(const Feature& feature, const attest_kernel& kernel, std::uint64_t index) {
+  constexpr std::uint64_t kFirst = 64, kSmall = 56;  // of indices behind the tier's, both small
+  for (std::uint64_t draw = 0;; ++draw) {
+    const std::uint64_t seed = mix(mix(feature.claim, index), draw / kSmall);
+    const Case c = generate(kernel.description, Tier::smoke, seed, kFirst + draw % kSmall);
+    if (feature.present(c.problem)) return c;
+  }
+}
+
+// The reference, and what a law says of the feature alone. ATTEST_FEATURE chooses one by its name,
+// for a long run.
+TEST_CASE("no law refuses the loosest kernels in small cases of a feature", "[validation]") {
+  const int cases = attest::testing::is_nightly() ? 100000 : 40;
+  const char* const chosen = std::getenv("ATTEST_FEATURE");
+  for (const Feature& feature : features()) {
+    if (chosen != nullptr && feature.name != chosen) continue;
+    std::vector<const attest_kernel*> kernels;
+    for (const attest_kernel& kernel : fixtures::loosest_kernels()) {
+      if ((kernel.description.features & feature.claim) != 0) kernels.push_back(&kernel);
+    }
+    INFO(feature.name);
+    REQUIRE_FALSE(kernels.empty());
+    std::vector<const Law*> asked{&find_law("reference_forward"), &find_law("reference_backward")};
+    for (const Law& law : laws()) {
+      if ((law.features & feature.claim) != 0) asked.push_back(&law);
+    }
+    std::atomic<int> passed{0}, refused{0};
+    std::string first;
+#pragma omp parallel for schedule(dynamic)
+    for (int index = 0; index < cases; ++index) {
+      const auto number = static_cast<std::size_t>(index);
+      const attest_kernel& kernel = *kernels[number % kernels.size()];
+      const Case c = case_with(feature, kernel, number);
+      bool counted = false;
+      for (const Law* law : asked) {
+        const LawResult result = law->check(kernel, c);
+        counted = counted || result.verdict == Verdict::passed;
+        if (result.verdict == Verdict::passed || result.verdict == Verdict::vacuous ||
+            result.verdict == Verdict::unsupported) {
+          continue;
+        }
+        ++refused;
+#pragma omp critical
+        first = std::string(kernel.description.name) + " " + std::string(law->name) + " " +
+                c.problem.to_string() + " values=" + std::string(name(c.values)) +
+                " seed=" + std::to_string(c.seed) + ": " + result.message;
+      }
+      passed += counted ? 1 : 0;
+    }
+    std::printf("%-32s %d of %d cases counted, %d refused\n", feature.name.c_str(), passed.load(),
+                cases, refused.load());
+    std::fflush(stdout);
+    INFO(first);
+    CHECK(refused == 0);
+    CHECK(passed > cases / 2);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "proptest/judge/limits.hpp"
 #include "proptest/values/draw_pairs.hpp"
 #include "proptest/values/draws.hpp"
+#include "proptest/values/kept_keys.hpp"
 #include "proptest/values/score_draws.hpp"
 
 namespace attest::proptest {
@@ -89,20 +90,26 @@ std::string draw_band(Rng& rng, const Problem& problem) {
   return (kind == 3 ? "window_" : "window_tl_") + left + "_" + right;
 }
 
+bool claims_empty_rows(const attest_description& description) {
+  return (description.features & ATTEST_EMPTY_ROWS) != 0;
+}
+
 // A window with both ends anywhere, one of them on the other side of the aligned key, from a stream
-// of its own: for half of the windows of kernels that take them.
+// of its own: for half of the windows of kernels that take them. A kernel that claims no rows
+// without a key keeps its window where the other one makes such.
 void move_window(const attest_description& description, std::uint64_t seed, Problem& problem) {
   Pattern& mask = problem.mask;
-  constexpr std::uint32_t kNeeded = ATTEST_OFFSET_WINDOW | ATTEST_EMPTY_ROWS;
-  if ((description.features & kNeeded) != kNeeded || !mask.banded()) return;
+  if ((description.features & ATTEST_OFFSET_WINDOW) == 0 || !mask.banded()) return;
   Rng rng(seed, ATTEST_OFFSET_WINDOW);
   if (!chance(rng, 40)) return;
   const std::int64_t most = std::max<std::int64_t>(problem.seqlen_k, 1),
                      near = chance(rng, 60) ? -1 : -rng.between(1, most), other = -near;
   const bool unbounded = chance(rng, 30);
   const std::int64_t far = unbounded ? Pattern::kUnbounded : other + rng.between(-1, most);
-  const bool left = chance(rng, 50);
+  const bool left = chance(rng, 50), takes_empty = claims_empty_rows(description);
+  const Pattern before = mask;
   mask.set_window(left ? near : far, left ? far : near);
+  if (!takes_empty && !rows_without_a_key(problem).empty()) mask = before;
 }
 
 void draw_mask(const attest_description& description, Rng& rng, Sizes sizes, Problem& problem) {
@@ -215,12 +222,6 @@ void draw_digits(Rng& rng, Problem& p) {
   for (const ScoreDraw& feature : score_draws()) feature.add_digits(p, factor, value_seed);
 }
 
-// Takes away a mask of heads that hides every key of a row, of a kernel that has no such rows.
-void without_empty_rows(const attest_description& description, Problem& p) {
-  if (p.head_mask.kind == HeadMask::Kind::none) return;
-  if ((description.features & ATTEST_EMPTY_ROWS) == 0) p.head_mask = HeadMask{};
-}
-
 // From a stream of its own: of a kernel that takes no number of splits all else is drawn as before.
 void draw_splits(const attest_description& description, std::uint64_t seed, Problem& p) {
   if ((description.features & ATTEST_SPLIT_INVARIANT) == 0) return;
@@ -256,9 +257,6 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
     if (feature.apart && (description.features & feature.claim) == 0) continue;
     feature.draw(p, feature.apart ? own : rng);
   }
-  // Holes may hide every key of a row.
-  const bool holes = p.bias.kind == Bias::Kind::holes;
-  if (holes && (description.features & ATTEST_EMPTY_ROWS) == 0) p.bias.kind = Bias::Kind::drawn;
   draw_splits(description, seed, p);
   draw_digits(extras, p);
   const Extents extents = extents_of(turn);
@@ -268,13 +266,13 @@ Case draw(const attest_description& description, Sizes sizes, std::uint64_t seed
   draw_mask(description, rng, sizes, p);
   move_window(description, seed, p);
   fit_window(description, p);
-  without_empty_rows(description, p);
   // Packed sequences have extents of their own.
   const bool equal = extents != Extents::any && extents != Extents::part_tile;
   if (equal && p.mask.packed()) {
     p = unmasked;
     fit_window(description, p);
   }
+  if (!claims_empty_rows(description)) keep_a_key_in_each_row(p);
   return c;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/features/pages.hpp"
+#include "proptest/judge/past_lengths.hpp"
 #include "python/api/contract.hpp"
 
 namespace attest::python {
@@ -226,6 +227,7 @@ proptest::KernelRun read_stored(const AttentionCall& call, const attest_results&
     const TensorView lse = scalar_view(*got.LSE, "LSE", problem.lse_axes());
     run.LSE = packed(lse, lse.dtype(), problem.lse_axes());
   }
+  proptest::take_unwritten_as_empty(call.description, problem, run);
   return run;
 }
 
@@ -234,6 +236,7 @@ proptest::KernelRun read_run(const AttentionCall& call, const attest_results& go
   if (call.direction == Direction::forward) return run;
   const Problem& problem = call.problem;
   run.dQ = output(got.dQ, "dQ", problem.q_axes(), problem.dtype);
+  proptest::take_unwritten_as_empty(call.description, problem, run);
   run.dK = output(got.dK, "dK", problem.k_axes(), problem.dtype);
   run.dV = output(got.dV, "dV", problem.v_axes(), problem.dtype);
   if (problem.bias.kind != Bias::Kind::none) {

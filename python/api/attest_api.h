@@ -89,10 +89,10 @@ typedef int (*attest_progress)(void *self, uint64_t done, uint64_t total);
  * functions are called from several threads at once unless jobs=1. attest_text() is then its
  * certificate (JSON), with any outcome but ATTEST_BAD_INPUT and ATTEST_INTERNAL_ERROR;
  * ATTEST_NOTHING_PROVED is a certificate that is incomplete, or partial because `progress` ended
- * it. `contract` is as in attest_attention and takes the place of numerics and empty_row of the
- * description; NULL: they stand. `options`, NULL or "", are those of the command with blanks
- * between them: tier, seed, data_seed, cases, jobs, only, shard, problem (several), like "tier=fast
- * seed=7 shard=2/3 problem=hq=8,sq=128,d=64". `progress` may be NULL. */
+ * it. `contract` is as in attest_attention and takes the place of numerics, empty_row and
+ * past_length of the description; NULL: they stand. `options`, NULL or "", are those of the command
+ * with blanks between them: tier, seed, data_seed, cases, jobs, only, shard, problem (several),
+ * like "tier=fast seed=7 shard=2/3 problem=hq=8,sq=128,d=64". `progress` may be NULL. */
 ATTEST_EXPORT int attest_certify(const attest_kernel *kernel, const char *contract,
                                  const char *options, attest_progress progress, void *self);
 

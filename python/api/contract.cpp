@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "core/contract/conventions.hpp"
 #include "core/dtype/dtype.hpp"
@@ -95,6 +96,10 @@ void write_empty_row(attest_description& d, const std::string& field, const std:
       place(field, text, {"zero_neg_inf", "zero_pos_inf", "nan", "zero_zero"}));
 }
 
+void write_past_length(attest_description& d, const std::string& field, const std::string& text) {
+  d.past_length = static_cast<attest_past_length>(place(field, text, {"empty_row", "not_written"}));
+}
+
 struct Field {
   const char* name;
   Write write;
@@ -126,14 +131,16 @@ constexpr std::array<Field, 24> kFields{
      {"flushes_subnormals", write_flag<&N::flushes_subnormals>},
      {"lse_base", write_lse_base},
      {"nondeterministic", write_flag<&N::nondeterministic>}}};
-constexpr Field kEmptyRow{"empty_row", write_empty_row};
+constexpr std::array<Field, 2> kOfRows{
+    {{"empty_row", write_empty_row}, {"past_length", write_past_length}}};
 
 const Field& find_field(const std::string& name) {
-  std::vector<std::string> names{kEmptyRow.name};
-  if (name == kEmptyRow.name) return kEmptyRow;
-  for (const Field& field : kFields) {
-    if (name == field.name) return field;
-    names.emplace_back(field.name);
+  std::vector<std::string> names;
+  for (const std::span<const Field> fields : {std::span<const Field>(kOfRows), {kFields}}) {
+    for (const Field& field : fields) {
+      if (name == field.name) return field;
+      names.emplace_back(field.name);
+    }
   }
   throw InvalidProblem("numerics: unknown field '" + name + "'" + did_you_mean(name, names) + " (" +
                        listed(names) + ")");
@@ -193,6 +200,7 @@ attest_kernel under(const attest_kernel& kernel, const char* contract) {
   const attest_description described = parse_contract(contract);
   changed.description.numerics = described.numerics;
   changed.description.empty_row = described.empty_row;
+  changed.description.past_length = described.past_length;
   return changed;
 }
 

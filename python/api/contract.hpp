@@ -17,15 +17,16 @@ struct Preset {
 /// Returns f32, p_cast_to_input, tensor_core, tf32.
 const std::vector<Preset>& presets();
 
-/// Parses a contract into `numerics` and `empty_row` of a description that is 0 otherwise:
-/// `tensor_core`, `p_cast=bf16,exp_ulps=4`, `tensor_core,empty_row=nan,lse_base=two`. Fields are
-/// those of attest_numerics and `empty_row`, a preset may come first, "" is f32. Types are f64,
-/// f32, bf16, f16 and `input`, that of the tensors.
+/// Parses a contract into `numerics`, `empty_row` and `past_length` of a description that is 0
+/// else: `tensor_core`, `p_cast=bf16,exp_ulps=4`, `tensor_core,empty_row=nan,lse_base=two`. Fields
+/// are those of attest_numerics, `empty_row` and `past_length`, a preset may come first, "" is f32.
+/// Types are f64, f32, bf16, f16 and `input`, that of the tensors.
 /// Throws InvalidProblem with the nearest name.  [python/api/contract_test]
 attest_description parse_contract(std::string_view text);
 
-/// Returns the kernel under the contract, which takes the place of the description's numerics and
-/// empty_row; the kernel itself where the contract is NULL. Throws as parse_contract does.
+/// Returns the kernel under the contract, which takes the place of the description's numerics,
+/// empty_row and past_length; the kernel itself where the contract is NULL. Throws as
+/// parse_contract does.
 attest_kernel under(const attest_kernel& kernel, const char* contract);
 
 }  // namespace attest::python

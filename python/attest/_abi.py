@@ -86,7 +86,7 @@ class Description(ctypes.Structure):
                 ("empty_row", c_int), ("numerics", Numerics), ("schedule", c_char_p),
                 ("fast_memory_bytes", c_int64), ("schedule_backward", c_char_p),
                 ("limits", POINTER(Limits)), ("may_change", c_uint32), ("reserved_bits", c_uint32),
-                ("reserved", c_int64 * 5)]
+                ("past_length", c_int), ("more_reserved_bits", c_uint32), ("reserved", c_int64 * 4)]
 
 
 class ForwardArgs(ctypes.Structure):

@@ -29,7 +29,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
             numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None, claims: Optional[Iterable[str]] = None,
             limits: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
             backward: Optional[Callable[..., Any]] = None, empty_row: Optional[str] = None,
-            lse_base: Optional[str] = None, tier: str = "smoke",
+            past_length: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
             seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
             problems: Iterable[str] = (), only: Optional[str] = None,
             executor: Union[Executor, Callable[[], Executor], None] = None,
@@ -62,6 +62,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
                  and lse (None without) as `fn` returned them; returns (dq, dk, dv), then dsinks and dbias
                  where it is given sinks and a bias.
     `empty_row`  what rows without a visible key hold, as in `assert_close`: claims such rows.
+    `past_length`  "not_written": rows past query lengths hold anything in what it returns.
     `tier`, `seed`, `cases`, `jobs`, `problems`, `only` are options of `attest certify --help`.
     `executor`   of `concurrent.futures`, Dask or mpi4py: its workers run the campaign in so many
                  `shards` (32), each with one job unless told otherwise. A lost shard runs again; in
@@ -71,7 +72,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     """
     given = given_options(like=like, device=device, autotune=autotune, numerics=numerics, dtypes=dtypes,
                    claims=claims, limits=limits, gradients=gradients, backward=backward,
-                   empty_row=empty_row, lse_base=lse_base)
+                   empty_row=empty_row, past_length=past_length, lse_base=lse_base)
     function = Function(fn, convention(like, fn), limits=limits)
     if isinstance(problems, str):
         raise TypeError(f"problems is {problems!r}; give a list of problems")
@@ -122,7 +123,8 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
            claims: Optional[Iterable[str]] = None, limits: Optional[Iterable[str]] = None,
            gradients: Optional[bool] = None,
            backward: Optional[Callable[..., Any]] = None,
-           empty_row: Optional[str] = None, lse_base: Optional[str] = None) -> None:
+           empty_row: Optional[str] = None, past_length: Optional[str] = None,
+           lse_base: Optional[str] = None) -> None:
     """Checks one law on one case again, as the last line of a finding has it.
 
     With isolate=False a debugger sees the call. Raises AssertionError with the finding, NothingProved
@@ -131,7 +133,7 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
     __tracebackhide__ = True
     given = given_options(like=like, device=device, autotune=autotune, numerics=numerics, dtypes=dtypes,
                    claims=claims, limits=limits, gradients=gradients, backward=backward,
-                   empty_row=empty_row, lse_base=lse_base)
+                   empty_row=empty_row, past_length=past_length, lse_base=lse_base)
     case = f"{problem} values={values} seed={seed} threads={threads}"
     with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
         text = _library.check(kernel.struct, contract, case, law)
@@ -188,7 +190,8 @@ def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Conve
     if known:
         claims = []
     kernel = Kernel(function, claims_of(function, dtypes, claims, "empty_row" in conventions,
-                                        gradients, backward))
+                                        gradients, backward),
+                    leaves_rows=conventions.get("past_length") == "not_written")
     function.keep_to_choice()
     return kernel, contract_text(numerics, conventions)
 

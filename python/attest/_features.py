@@ -74,6 +74,9 @@ class Features(TypedDict, total=False):
     empty_row: str
     """Rows without a visible key hold "zero_neg_inf" (O = 0, LSE = -inf), also where it is left out,
     "zero_pos_inf", "zero_zero" or "nan"."""
+    past_length: str
+    """Rows past `query_lengths` are as those without a visible key, "empty_row", also where it is left out, or
+    "not_written": they hold anything, and are not judged."""
     lse_base: str
     """Base of the logarithm in LSE: "e", also where it is left out, or "two"."""
 
@@ -222,7 +225,7 @@ def contract_text(numerics: Numerics, features: Mapping[str, Any]) -> str:
     else:
         raise TypeError(f"numerics is {numerics!r}; give a preset like 'p_cast_to_input' or a dict of "
                         "fields like {'p_cast': 'bf16'}")
-    items += [f"{key}={features[key]}" for key in ("empty_row", "lse_base") if key in features]
+    items += [f"{key}={features[key]}" for key in ("empty_row", "past_length", "lse_base") if key in features]
     return ",".join(items)
 
 

@@ -8,7 +8,7 @@ import importlib
 import threading
 import traceback
 from types import TracebackType
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
@@ -30,8 +30,9 @@ class Kernel:
     Calls come from any thread, one at a time in the process: several may run shards in it.
     """
 
-    def __init__(self, function: Function, claims: Claims):
+    def __init__(self, function: Function, claims: Claims, leaves_rows: bool = False):
         self.name = function.name
+        self._leaves_rows = leaves_rows
         self._function = function
         self._forward = _abi.Forward(lambda _, args: self._call(self._compute, args.contents))
         self._backward = _abi.Backward(lambda _, args: self._call(self._differentiate, args.contents))
@@ -68,22 +69,44 @@ class Kernel:
         Q, K, V = (_abi.view(tensor.contents) for tensor in (args.Q, args.K, args.V))
         dtype = list(DTYPES)[args.problem.contents.dtype]
         out, lse = self._function(Q, K, V, dtype, _asked(args))
-        np.copyto(_abi.view(args.O.contents), out)
+        rows = self._rows(args)
+        for at in rows:
+            np.copyto(_abi.view(args.O.contents)[at], out[at])
         if args.LSE:
             if lse is None:
                 raise WrongResult(f"{self._function.name} returned no lse, which it does elsewhere")
-            np.copyto(_abi.view(args.LSE.contents), lse)
+            for at in rows:
+                np.copyto(_of_rows(_abi.view(args.LSE.contents))[at], _of_rows(lse)[at])
 
     def _differentiate(self, args: _abi.BackwardArgs) -> None:
         Q, K, V, O, dO = (_abi.view(tensor.contents)
                           for tensor in (args.Q, args.K, args.V, args.O, args.dO))
         lse = _abi.view(args.LSE.contents) if args.LSE else None
         dtype = list(DTYPES)[args.problem.contents.dtype]
-        gradients = self._function.gradients((Q, K, V), (O, lse), dO, dtype,
-                                             _asked(args))
-        outputs = (args.dQ, args.dK, args.dV, *(one for one in (args.dSinks, args.dBias) if one))
-        for tensor, gradient in zip(outputs, gradients):
+        rows = self._rows(args)
+        gradients = self._function.gradients((Q, K, V), (O, lse), dO, dtype, _asked(args), rows)
+        for at in rows:
+            np.copyto(_abi.view(args.dQ.contents)[at], gradients[0][at])
+        outputs = (args.dK, args.dV, *(one for one in (args.dSinks, args.dBias) if one))
+        for tensor, gradient in zip(outputs, gradients[1:]):
             np.copyto(_abi.view(tensor.contents), gradient)
+
+    def _rows(self, args: Any) -> List[Any]:
+        """Returns indices (batch, row) of what is written: all, or of each entry those within its query length."""
+        problem = args.problem.contents
+        if not self._leaves_rows or not problem.mask.query_lengths:
+            return [...]
+        batch = range(problem.batch)
+        lengths = _abi.memory(problem.mask.query_lengths, (problem.batch,), "<i4")
+        if not problem.mask.cu_seqlens_q:
+            return [(b, slice(lengths[b])) for b in batch]
+        begins = _abi.memory(problem.mask.cu_seqlens_q, (problem.batch + 1,), "<i4")
+        return [(0, slice(begins[b], begins[b] + lengths[b])) for b in batch]
+
+
+def _of_rows(lse: Any) -> Any:
+    """Views (batch, heads, rows) as (batch, rows, heads)."""
+    return np.swapaxes(lse, 1, 2)
 
 
 def _asked(args: Any) -> Asked:

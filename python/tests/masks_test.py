@@ -8,7 +8,7 @@ import numpy as np
 from other_arrays_test import needs
 from plain_attention import arrays
 from plain_gradients import Gradients
-from plain_masks import OF_LENGTHS, OF_MASKS, OF_WINDOWS, backward, rows_past_a_length_in_dv, shown
+from plain_masks import OF_LENGTHS, OF_MASKS, OF_WINDOWS, backward, rows_past_a_length_in_dv, rows_past_a_length_left, shown
 
 import attest
 
@@ -38,6 +38,17 @@ class OfNumpy(Gradients):
     def test_a_mistake_in_the_gradient_is_named(self):
         self.refused(shown, "outside the proved bound: dV[", backward=rows_past_a_length_in_dv,
                      problems=[PROBLEMS["query_lengths"]], **WORDS)
+
+    def test_rows_past_a_length_that_are_left(self):
+        words = {"isolate": False, **WORDS}
+        problem = PROBLEMS["query_lengths"]
+        left = functools.wraps(shown)(rows_past_a_length_left)
+        with self.assertRaisesRegex(AssertionError, "outside the proved bound: (O|LSE)"):
+            attest.replay(left, problem, **words)
+        for law in ("reference_forward", "reference_backward"):
+            attest.replay(left, problem, law=law, backward=backward, past_length="not_written", **words)
+        with self.assertRaisesRegex(ValueError, "past_length=left must be one of empty_row not_written"):
+            attest.replay(left, problem, past_length="left", **words)
 
     def test_its_arrays(self):
         given = set()
@@ -121,6 +132,18 @@ class Judged(unittest.TestCase):
                 exact = attest.reference(*self.qkv, dout=self.dout, empty_row="zero_neg_inf", **features)
                 np.testing.assert_allclose(exact.out, out, rtol=1e-4, atol=1e-5)
                 np.testing.assert_allclose(exact.dv, grads[2], rtol=1e-4, atol=1e-5)
+
+    def test_rows_past_a_length_that_are_left(self):
+        words, features = self.cases["query_lengths"]
+        out, lse = rows_past_a_length_left(*self.qkv, scale=2.0**-1.5, **words)
+        with self.assertRaisesRegex(AssertionError, "outside the proved bound: (O|LSE)"):
+            self.judged(out, lse, features)
+        self.judged(out, lse, {**features, "past_length": "not_written"})
+        dq, dk, dv = backward(*self.qkv, *shown(*self.qkv, scale=2.0**-1.5, **words), self.dout, scale=2.0**-1.5,
+                              **words)
+        dq[0, 3:] = 7
+        attest.assert_grads_close((dq, dk, dv), *self.qkv, self.dout, out=out, lse=lse, empty_row="zero_neg_inf",
+                                  past_length="not_written", **features)
 
     def test_mistakes(self):
         for name, (words, features) in self.cases.items():

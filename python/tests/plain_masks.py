@@ -104,6 +104,14 @@ def window_left_out(*arrays, offset_window=None, **words):
     return shown(*arrays, **words)
 
 
+def rows_past_a_length_left(*arrays, query_lengths=None, **words):
+    """Returns what `shown` does, and in rows past a length what was in memory."""
+    out, lse = shown(*arrays, **words, query_lengths=query_lengths)
+    for b, length in enumerate([] if query_lengths is None else query_lengths):
+        out[b, length:] = lse[b, :, length:] = 7
+    return out, lse
+
+
 def rows_past_a_length_in_dv(*arrays, **words):
     return backward(*arrays, **words, whole=True)
 

@@ -57,26 +57,9 @@ double lse_of(double maximum, double sum, LseBase base) {
 }
 
 void fill_empty_row(EmptyRow convention, Matrix& O, Eigen::Index row, double& lse) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  switch (convention) {
-    case EmptyRow::zero_neg_inf:
-      O.row(row).setZero();
-      lse = -kInfinity;
-      return;
-    case EmptyRow::zero_pos_inf:
-      O.row(row).setZero();
-      lse = kInfinity;
-      return;
-    case EmptyRow::nan:
-      O.row(row).setConstant(kNan);
-      lse = kNan;
-      return;
-    case EmptyRow::zero_zero:
-      O.row(row).setZero();
-      lse = 0;
-      return;
-  }
+  const EmptyRowValues values = values_of(convention);
+  O.row(row).setConstant(values.O);
+  lse = values.LSE;
 }
 
 void check_inputs(const Problem& problem, const TensorView& Q, const TensorView& K,

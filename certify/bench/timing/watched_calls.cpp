@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "proptest/judge/past_lengths.hpp"
 #include "proptest/judge/truth/truth.hpp"
 
 namespace attest::certify {
@@ -43,7 +44,12 @@ proptest::KernelRun WatchedCalls::run() const {
   const std::vector<Tensor>& of_forward = forward ? written : stored_;
   run.O = of_forward[0];
   if ((kernel_.description.features & ATTEST_LSE) != 0) run.LSE = of_forward[1];
-  if (!forward) run.dQ = written[0], run.dK = written[1], run.dV = written[2];
+  if (!forward) {
+    run.dQ = written[0], run.dK = written[1], run.dV = written[2];
+    if (problem_.sinks != Sinks::none) run.dSinks = written[3];
+    if (problem_.bias.kind != Bias::Kind::none) run.dBias = written.back();
+  }
+  proptest::take_unwritten_as_empty(kernel_.description, problem_, run);
   return run;
 }
 

@@ -27,10 +27,10 @@ const Problem& problem() {
 
 constexpr int kRounds = 7;
 
-std::string objection(const attest_kernel& kernel, Direction direction = Direction::forward) {
+std::string objection(const attest_kernel& kernel, Direction direction = Direction::forward,
+                      const Problem& timed = problem()) {
   Heartbeat beat;
-  const Measurement measured =
-      measure_watched({&kernel}, problem(), direction, 1, kRounds, 5, beat);
+  const Measurement measured = measure_watched({&kernel}, timed, direction, 1, kRounds, 5, beat);
   CHECK(beat.kernel == 0);
   CHECK(beat.round == kRounds - 1);
   CHECK(beat.began == 0);
@@ -43,6 +43,28 @@ TEST_CASE("a sound kernel is timed without an objection", "[bench]") {
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     CHECK(objection(fixtures::defective_kernel(Defect::none), direction).empty());
   }
+}
+
+TEST_CASE("biases, sinks, masks of heads and rows that are left reach a kernel that is timed",
+          "[bench]") {
+  const Problem with_all = Problem::parse(
+      "b=2,hq=2,sq=9,sk=12,d=8,mask=causal_br,sinks=drawn_3,bias=hk_f32_drawn_2,"
+      "head_mask=bhqk_80_3,query_lengths=4_9");
+  const attest_kernel &left = fixtures::kernel_leaving_rows(),
+                      &right = fixtures::defective_kernel(Defect::none);
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    CHECK(objection(right, direction, with_all).empty());
+    CHECK(objection(left, direction, with_all).empty());
+  }
+  const auto seen = [](Defect defect, Direction direction, const char* text) {
+    return objection(fixtures::defective_kernel(defect), direction, Problem::parse(text));
+  };
+  const char* const biased = "b=2,hq=2,sq=9,sk=12,d=8,bias=hk_f32_drawn_2";
+  const char* const sunk = "b=2,hq=2,sq=9,sk=12,d=8,sinks=drawn_3";
+  CHECK_THAT(seen(Defect::bias_of_first_head, Direction::forward, biased), Catch::Contains(" O["));
+  CHECK_THAT(seen(Defect::dbias_overwritten, Direction::backward, biased),
+             Catch::Contains("dBias["));
+  CHECK_THAT(seen(Defect::dsinks_negated, Direction::backward, sunk), Catch::Contains("dSinks["));
 }
 
 TEST_CASE("a kernel that keeps its LSE gets no tensor for it", "[bench]") {

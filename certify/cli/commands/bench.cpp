@@ -83,6 +83,9 @@ void require_timed(const KernelList& kernels, const Problem& problem) {
         "problem: times are of packed tensors in layout bshd (thd with cu_…); "
         "leave layout and strides out");
   }
+  if (problem.shared_kv != SharedKv::none) {
+    throw InvalidProblem("problem: times are of K and V in two buffers; leave shared_kv out");
+  }
 }
 
 CampaignOptions campaign_options(std::uint64_t seed) {

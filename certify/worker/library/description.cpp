@@ -175,8 +175,8 @@ std::string objection(const attest_kernel& kernel) {
   const auto set = [](const auto& reserved) {
     return std::any_of(std::begin(reserved), std::end(reserved), [](auto x) { return x != 0; });
   };
-  if (set(d.reserved) || d.reserved_bits != 0 || set(d.numerics.reserved) ||
-      d.numerics.reserved_bits != 0) {
+  if (set(d.reserved) || d.reserved_bits != 0 || d.more_reserved_bits != 0 ||
+      set(d.numerics.reserved) || d.numerics.reserved_bits != 0) {
     return "description: a reserved field is not 0; set what this attest_kernel.h does not name to "
            "0";
   }
@@ -204,6 +204,7 @@ std::string objection(const attest_kernel& kernel) {
         bad_size("max_head_dim", d.max_head_dim),
         bad_size("head_dim_multiple", d.head_dim_multiple),
         bad_choice("empty_row", number_of(d.empty_row), ATTEST_ZERO_ZERO),
+        bad_choice("past_length", number_of(d.past_length), ATTEST_PAST_NOT_WRITTEN),
         bad_bits("may_change", d.may_change, kMayChange), numerics_objection(d.numerics),
         missing_function(kernel)}) {
     if (!text.empty()) return text;

@@ -271,7 +271,8 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { ++d.struct_size; }, "attest_description.struct_size is ");
   refused([](auto& d) { d.schedule_backward = "two\npass"; },
           "description.schedule_backward has the character 0xa");
-  refused([](auto& d) { d.reserved[4] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.reserved[3] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.more_reserved_bits = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.reserved[0] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.reserved_bits = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.exp_ulps = 0x1p18; }, "numerics.exp_ulps is 262144");
@@ -291,6 +292,12 @@ TEST_CASE("objections to numerics") {
         std::memcpy(&d.empty_row, &none, sizeof none);
       },
       "empty_row is 4");
+  refused(
+      [](auto& d) {
+        const int none = 2;  // no attest_past_length
+        std::memcpy(&d.past_length, &none, sizeof none);
+      },
+      "past_length is 2");
   refused([](auto& d) { d.may_change = 1 << 4; }, "may_change is 0x10; unknown bits 0x10");
   refused([](auto& d) { d.reserved_bits = 1; }, "a reserved field is not 0");
 }
