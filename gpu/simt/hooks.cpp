@@ -1,5 +1,6 @@
-// Hooks that g++ calls for each memory access of a kernel compiled with -fsanitize=thread. The
-// runtime of ThreadSanitizer is not linked: lanes are no threads, and their order is known here.
+// Hooks that the compiler calls for each memory access of a kernel compiled with -fsanitize=thread.
+// The runtime of ThreadSanitizer is not linked: lanes are no threads, and their order is known
+// here.
 //
 // Seen: loads and stores of the kernel's own code. Not seen: what a call of memcpy moves.
 #include <cstddef>
@@ -114,6 +115,11 @@ using attest::simt::Alignment;
                ? 1                                                                                \
                : 0;                                                                               \
   }                                                                                               \
+  type __tsan_atomic##bits##_compare_exchange_val(volatile type* p, type expected, type value,    \
+                                                  int first, int second) {                        \
+    __tsan_atomic##bits##_compare_exchange_strong(p, &expected, value, first, second);            \
+    return expected;                                                                              \
+  }                                                                                               \
   int __tsan_atomic##bits##_compare_exchange_weak(volatile type* p, type* expected, type value,   \
                                                   int first, int second) {                        \
     return __tsan_atomic##bits##_compare_exchange_strong(p, expected, value, first, second);      \
@@ -140,5 +146,6 @@ void __tsan_init() {}
 void __tsan_vptr_read(void*) {}
 void __tsan_vptr_update(void*, void*) {}
 void __tsan_atomic_thread_fence(int) {}
+void __tsan_atomic_signal_fence(int) {}
 }
 // NOLINTEND(bugprone-reserved-identifier,bugprone-macro-parentheses,readability-identifier-naming,cppcoreguidelines-macro-usage)

@@ -34,7 +34,7 @@ bool is_helper(const std::string& file) {
 }
 
 // For a shell.
-std::string quoted(const std::string& path) {
+std::string shell_quoted(const std::string& path) {
   std::string text = "'";
   for (const char letter : path) {
     if (letter == '\'') {
@@ -64,7 +64,7 @@ CodeLine ask(const void* address) {
   std::snprintf(hexadecimal.data(), hexadecimal.size(), "0x%llx",
                 static_cast<unsigned long long>(offset));
   const std::string command =
-      "addr2line -i -e " + quoted(path) + " " + hexadecimal.data() + " 2>/dev/null";
+      "addr2line -i -e " + shell_quoted(path) + " " + hexadecimal.data() + " 2>/dev/null";
   std::FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
   std::string answer;

@@ -214,7 +214,7 @@ void smaller_pages(const Case& failing, Steps& steps) {
   steps.shrink_number(paged.page_size, std::int64_t{1}, [](Case& c, std::int64_t smaller) {
     c.problem.paged_kv.page_size = smaller;
   });
-  for (const std::uint64_t order : {0, 1, 2}) {
+  for (const std::uint64_t order : {0ull, 1ull, 2ull}) {
     steps.add([&](Case& c) {
       if (order < c.problem.paged_kv.order) c.problem.paged_kv.order = order;
     });

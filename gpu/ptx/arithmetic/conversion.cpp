@@ -135,21 +135,24 @@ std::uint64_t converted(std::uint64_t value, const Instruction& in) {
 // Integers that are cut or extended, without a choice for each lane.
 template <class D, class S>
 void run_extension(Warp& warp, const Instruction& in) {
+  struct Kept {
+    std::uint32_t cut;
+    bool is_signed;
+  };
   const auto kept = [](Type type) {
     const bool is_signed = info(type).type_class == TypeClass::signed_integer;
-    return std::pair{64 - bits(type), is_signed};
+    return Kept{64 - bits(type), is_signed};
   };
   const auto [to, from] = types_of(in);
-  const auto [cut_from, from_signed] = kept(from);
-  const auto [cut_to, to_signed] = kept(to);
-  const auto extended = [](std::uint64_t value, std::uint32_t cut, bool is_signed) {
-    const std::uint64_t high = value << cut;
-    return is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(high) >> cut)
-                     : high >> cut;
+  const Kept first = kept(from);
+  const Kept then = kept(to);
+  const auto extended = [](std::uint64_t value, const Kept& part) {
+    const std::uint64_t high = value << part.cut;
+    return part.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(high) >> part.cut)
+                          : high >> part.cut;
   };
-  each_lane<D, S>(warp, in, [=](S value) {
-    return static_cast<D>(extended(extended(value, cut_from, from_signed), cut_to, to_signed));
-  });
+  each_lane<D, S>(warp, in,
+                  [=](S value) { return static_cast<D>(extended(extended(value, first), then)); });
 }
 
 template <Kind kKind, class D, class S>
