@@ -161,6 +161,7 @@ TEST_CASE("a tier adds cases for what its own have not met", "[campaign]") {
   const auto none = [](std::uint64_t, std::uint64_t) {};
   attest_kernel kernel = without_models(fake(plain_forward));
   kernel.description.dtypes = 1u << ATTEST_F32;
+  kernel.description.features &= ATTEST_GQA | ATTEST_CAUSAL_TOP_LEFT | ATTEST_SOFTCAP;
   attest_limits limits{};  // without the long problems, for time
   limits.struct_size = sizeof(limits);
   limits.seqlen_q.most = limits.seqlen_k.most = 256;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "proptest/laws/catalogue.hpp"
 #include "proptest/laws/trials/demands.hpp"
 #include "proptest/laws/trials/trial.hpp"
+#include "proptest/values/kept_keys.hpp"
 
 namespace attest::proptest {
 namespace {
@@ -323,10 +325,21 @@ void fill_key(const Problem& p, const Sequence& s, std::int64_t key, InputValues
   fill(values.V, p.head_dim_v);
 }
 
+// The problem; one of six without a bias gets one that hides keys, as few drawn problems have it.
+Problem with_holes(const attest_kernel& kernel, Problem p, std::uint64_t seed) {
+  constexpr std::uint64_t kStream = 0x686f6c65u, kOneOf = 6, kSeeds = 1000;
+  const std::uint64_t draw = mix(seed, kStream);
+  const bool biased = (kernel.description.features & ATTEST_BIAS) != 0;
+  if (!biased || p.bias.kind != Bias::Kind::none || draw % kOneOf != 0) return p;
+  p.bias = Bias::parse("hqk_holes_" + std::to_string(draw / kOneOf % kSeeds));
+  if ((kernel.description.features & ATTEST_EMPTY_ROWS) == 0) keep_a_key_in_each_row(p);
+  return p;
+}
+
 LawResult check_hidden(const attest_kernel& kernel, const Case& c) {
   return guarded([&] {
     require_nonfinite(kernel);
-    const Problem p = with_hidden_keys(kernel, own_memory(c.problem));
+    const Problem p = with_hidden_keys(kernel, with_holes(kernel, own_memory(c.problem), c.seed));
     require_claimed(kernel, p, Direction::forward);
     require_hidden_keys(kernel);
     const Calls calls(kernel, p, c);

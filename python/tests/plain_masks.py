@@ -51,9 +51,12 @@ def backward(q, k, v, out, lse, dout, *, causal=False, scale=1.0, head_mask=None
     """Returns dq, dk and dv; `whole` takes rows past a length for such as see all keys, in dv."""
     seen = visible(q, k, causal, head_mask, query_lengths, offset_window, False)
     scores = scores_of(q, k, seen, scale)
-    weights = np.exp(scores - np.where(np.isneginf(lse), np.inf, lse)[..., None])
+    with np.errstate(invalid="ignore"):  # lse is NaN where nobody wrote it
+        weights = np.exp(scores - np.where(np.isneginf(lse), np.inf, lse)[..., None])
     delta = np.einsum("bihd,bihd->bhi", dout, out)[..., None]
     slopes = weights * (np.einsum("bihd,bjhd->bhij", dout, expanded(v, q)) - delta)
+    # Rows past a length may hold anything in out and lse.
+    weights, slopes = np.where(seen, weights, 0), np.where(seen, slopes, 0)
     if whole:
         weights = np.where(np.isneginf(lse)[..., None], q.dtype.type(1 / k.shape[1]), weights)
 

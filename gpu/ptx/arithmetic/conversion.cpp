@@ -205,6 +205,8 @@ void run_to_double(Warp& warp, const Instruction& in) {
     }
     RoundingScope::pin(results);
   }
+  // clang adds two halves of an unsigned integer, whose sum rounds 0 down to -0.
+  for (double& result : results) result = result == 0 ? 0.0 : result;
   warp.write(in.slots[0], results);
 }
 Execute to_double(const Spelling& spelling, Instruction&) {

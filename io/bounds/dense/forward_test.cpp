@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "io/bounds/compulsory.hpp"
 
 namespace attest::io {
@@ -31,7 +32,7 @@ TEST_CASE("F is the segment maximum of theorem A", "[io][bounds]") {
     for (std::int64_t d_v : {1, 3, 8, 32}) {
       for (double usable : {5., 40., 333., 2048., 30000.}) {
         double best = 0;
-        constexpr int kSteps = 400;
+        const int kSteps = attest::testing::is_nightly() ? 400 : 80;
         for (int column = 1; column <= 8 * d_v; ++column) {
           const double columns = column / 8.0;
           for (int step = 0; step <= kSteps; ++step) {

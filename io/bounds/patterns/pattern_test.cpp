@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "io/bounds/dense/forward.hpp"
 #include "io/bounds/segments.hpp"
 #include "io/bounds/testing/small_masks.hpp"
@@ -209,13 +210,14 @@ TEST_CASE("narrow patterns cost more than their pairs tell", "[io][bounds]") {
 }
 
 TEST_CASE("bounds by pattern are monotone in fast_words", "[io][bounds]") {
+  const std::int64_t part = attest::testing::is_nightly() ? 8 : 2;
   for (const char* text :
        {"sq=64,sk=64,d=8,mask=causal_br", "sq=60,sk=60,d=5,dv=9,mask=random_7_2",
         "hq=4,hkv=2,sq=40,sk=40,d=6,mask=window_3_4", "d=4,mask=cu_9x9_20x7_3x40"}) {
     const PatternDegrees degrees = pattern_degrees(Problem::parse(text));
     for (const KernelClass& kernel : {KernelClass{}, evaluates_once()}) {
       std::vector<Bound> before = pattern_bounds(degrees, kernel, 1);
-      for (std::int64_t fast_words = 2; fast_words <= 3000; fast_words += 1 + fast_words / 8) {
+      for (std::int64_t fast_words = 2; fast_words <= 3000; fast_words += 1 + fast_words / part) {
         const std::vector<Bound> now = pattern_bounds(degrees, kernel, fast_words);
         for (std::size_t index = 0; index < now.size(); ++index) {
           INFO(text << " " << now[index].name << " fast_words " << fast_words);

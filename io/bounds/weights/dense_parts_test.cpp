@@ -68,7 +68,7 @@ void check_limit(const WeightGrid& grid, int rows, const PartCosts& costs) {
 
 TEST_CASE("limits hold for all parts and not below", "[io][bounds]") {
   Rng rng(20261124);
-  const int trials = attest::testing::is_nightly() ? 400 : 80;
+  const int trials = attest::testing::is_nightly() ? 400 : 24;
   for (int trial = 0; trial < trials; ++trial) {
     const auto rows = static_cast<int>(rng.between(1, 8));
     const auto columns = static_cast<std::size_t>(rng.between(1, 12));

@@ -6,6 +6,7 @@
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 
 namespace attest::io {
 namespace {
@@ -31,8 +32,14 @@ std::int64_t weight_of(const WeightGrid& grid) {
   return sum;
 }
 
+// A search for each takes seconds.
+std::vector<PartCosts> costs_tried() {
+  if (!attest::testing::is_nightly()) return {kForwardParts};
+  return {kSmallForwardParts, kForwardParts, kBackwardParts};
+}
+
 TEST_CASE("weights of random blocks", "[io][bounds]") {
-  const PartCosts costs = GENERATE(kSmallForwardParts, kForwardParts, kBackwardParts);
+  const PartCosts costs = GENERATE(from_range(costs_tried()));
   const ClassGrid grid = random_grid(32, 25);
   const auto weights = part_weights(grid, costs);
   REQUIRE(weights);
@@ -65,7 +72,7 @@ TEST_CASE("weights of random blocks", "[io][bounds]") {
 
 // Searches of few classes are short, and parts as large as can be are limited.
 TEST_CASE("weights of few classes", "[io][bounds]") {
-  const PartCosts costs = GENERATE(kSmallForwardParts, kForwardParts, kBackwardParts);
+  const PartCosts costs = GENERATE(from_range(costs_tried()));
   const auto weights = part_weights(random_grid(16, 40), costs);
   REQUIRE(weights);
   PartCosts larger = weights->limits.back().costs;

@@ -4,6 +4,7 @@
 
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "io/bounds/dense/forward.hpp"
 #include "io/bounds/patterns/pattern.hpp"
 #include "io/bounds/testing/heavy_words.hpp"
@@ -65,6 +66,7 @@ TEST_CASE("theorem A with weights", "[io][bounds]") {
     CHECK(theorem_a_weighted(degrees, {}, fast_words).words >
           greatest(forward_bounds(degrees.extent, {}, fast_words))->words);
   }
+  if (!attest::testing::is_nightly()) return;
   // Heads by themselves, or as one run.
   const PatternDegrees heads =
       pattern_degrees(Problem::parse("hq=3,hkv=3," + std::string(testing::kRandomBlocks)));
