@@ -361,9 +361,11 @@ std::int64_t heads_together(const attest_forward_args& args, std::int64_t rows,
   const std::int64_t* const strides = args.K->strides;
   if (rows > kPanelLanes || strides[2] >= strides[1]) return 1;
   constexpr std::int64_t kTasksOfThread = 4;
+  constexpr std::int64_t kFloats = 131072;  // of a block's K: half of a cache of 1 MB
+  const std::int64_t near = kFloats / (kBlockK * std::max(problem.head_dim_qk, problem.head_dim_v));
   const std::int64_t shares = problem.batch * problem.num_heads_kv * splits /
                               (kTasksOfThread * std::max(problem.num_threads, 1));
-  return std::clamp<std::int64_t>(shares, 1, kBlockQ / lanes_for(rows));
+  return std::clamp<std::int64_t>(std::min(shares, near), 1, kBlockQ / lanes_for(rows));
 }
 
 // The blocks of queries, the largest first: the last of a causal mask.
