@@ -24,7 +24,7 @@ constexpr std::int64_t kFewColumns = 8;
 constexpr std::int64_t kRowVectors = kWidth == 1 ? 8 : 32 / kWidth;
 
 // x[r] lane c becomes x[c] lane r.
-HWY_INLINE void transpose_square(V (&x)[kWidth]) {
+HWY_INLINE void transpose_square([[maybe_unused]] V (&x)[kWidth]) {
 #if HWY_TARGET != HWY_SCALAR
   constexpr hn::Repartition<std::uint64_t, Floats> kPairs;
   ATTEST_UNROLL
