@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "certify/bench/eigen_attention.hpp"
+#include "certify/bench/peers/library_products.hpp"
 #include "certify/bench/read_bandwidth.hpp"
 #include "certify/bench/timing/timing.hpp"
 #include "core/error.hpp"
@@ -62,6 +63,16 @@ std::deque<Peer>& peers() {  // they do not move
   return all;
 }
 
+// The peers over products of libraries.
+const std::vector<attest_kernel>& product_kernels() {
+  static const std::vector<attest_kernel> all = [] {
+    std::vector<attest_kernel> made;
+    for (PeerLibrary& library : peer_libraries()) made.push_back(flash_on(library));
+    return made;
+  }();
+  return all;
+}
+
 Registry& registry() {
   static Registry all = [] {
     Registry made;
@@ -69,6 +80,7 @@ Registry& registry() {
     register_dense_schedule_kernels(made);
     register_sparse(made);
     made.add(&eigen_kernel());
+    for (const attest_kernel& kernel : product_kernels()) made.add(&kernel);
     return made;
   }();
   return all;
@@ -136,6 +148,17 @@ extern "C" __attribute__((visibility("default"))) int attest_bench_add_peer(
   k.backward = backward;
   registry().add(&k);
   return 1;
+}
+
+extern "C" __attribute__((visibility("default"))) const char* attest_bench_peers() {
+  static const std::string names = [] {
+    std::string all;
+    for (const attest_kernel& kernel : attest::certify::product_kernels()) {
+      all += (all.empty() ? "" : " ") + std::string(kernel.description.name);
+    }
+    return all;
+  }();
+  return names.c_str();
 }
 
 extern "C" __attribute__((visibility("default"))) const char* attest_bench_run(

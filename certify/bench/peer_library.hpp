@@ -26,6 +26,10 @@ struct attest_peer_call {
 int attest_bench_add_peer(const char *name, uint32_t directions, uint32_t dtypes, int has_lse,
                           int (*call)(const struct attest_peer_call *));
 
+/// Returns the names of the peers that are in the library, with blanks between them: the flash
+/// schedule over the products of the libraries that it was built with.
+const char *attest_bench_peers(void);
+
 /// Verifies kernels and peers, named with blanks between them, on a smaller problem, and times
 /// those that pass on the other. Returns JSON: "times" with the seconds of every round by name,
 /// "peak_flops" of one thread in operations a second, "read_bandwidth" of all threads in bytes a

@@ -45,6 +45,13 @@ class BenchTest(unittest.TestCase):
         other = [dict(ours(now), speed_over_best_peer=[9, 9, 9], threads=2)]
         self.assertEqual(bench.regressions(now, other), [])
 
+    def test_libraries_that_are_not_built_in_are_missing(self):
+        found, missing = bench.find_peers(['onednn/flash'])
+        self.assertNotIn('oneDNN', missing)
+        self.assertIn('libxsmm-dev', missing['libxsmm'])
+        self.assertIn('libopenblas-dev', missing['OpenBLAS'])
+        self.assertNotIn('onednn/flash', found)
+
     def test_the_page_escapes(self):
         rows = bench.rows_of(RESULT, 'forward', 1)
         page = bench.page({'rows': rows, 'rounds': 3, 'cpu_target': 'AVX2', 'missing': {'numpy': '<none>'}, 'refused': ['a < b'],

@@ -173,6 +173,29 @@ TEST_CASE("the number of threads and the memory layout change no bit", "[cpu]") 
   }
 }
 
+// Few queries lie in no lanes of vectors, more do; the parts of the keys are the same.
+TEST_CASE("queries have the same bits in small and in large blocks", "[cpu]") {
+  Call many(Problem::parse("sq=20,sk=700,d=21,dv=35"), 3, {});
+  REQUIRE(many.forward(flash2_kernel()) == ATTEST_OK);
+  for (const std::int64_t count : {1, 3, 8, 9, 16, 17}) {
+    const std::int64_t first = 20 - count;
+    Call some(Problem::parse("sq=" + std::to_string(count) + ",sk=700,d=21,dv=35"), 3, {});
+    for (std::int64_t j = 0; j < 700; ++j) {
+      for (std::int64_t c = 0; c < 35; ++c) some.V.view().set(many.V(0, j, 0, c), 0, j, 0, c);
+      for (std::int64_t c = 0; c < 21; ++c) {
+        some.K.view().set(many.K(0, j, 0, c), 0, j, 0, c);
+        if (j < count) some.Q.view().set(many.Q(0, first + j, 0, c), 0, j, 0, c);
+      }
+    }
+    REQUIRE(some.forward(flash2_kernel()) == ATTEST_OK);
+    for (std::int64_t i = 0; i < count; ++i) {
+      INFO(count << " queries, query " << i);
+      CHECK(some.LSE.view()(0, 0, i) == many.LSE.view()(0, 0, first + i));
+      for (std::int64_t c = 0; c < 35; ++c) CHECK(some.O(0, i, 0, c) == many.O(0, first + i, 0, c));
+    }
+  }
+}
+
 TEST_CASE("what is not claimed is refused and nothing written", "[cpu]") {
   for (const attest_kernel* kernel : kernels()) {
     CHECK((kernel->description.dtypes & (1u << ATTEST_F64)) == 0);
@@ -236,6 +259,25 @@ TEST_CASE("NaN in V reaches the heads to which the bias shows its key, no other"
       if (hides) CHECK(after.O(0, i, head, 1) == before.O(0, i, head, 1));
       CHECK(after.O(0, i, head, 0) == before.O(0, i, head, 0));
     }
+  }
+  CHECK(hidden > 0);
+  CHECK(hidden < problem.num_heads_q);
+}
+
+TEST_CASE("NaN in K reaches no row from which the bias hides its key", "[cpu]") {
+  const Problem problem = Problem::parse("hq=4,sq=3,sk=70,d=4,bias=hk_holes_3");
+  Call call(problem, 13, {});
+  constexpr std::int64_t kKey = 66;
+  std::int64_t hidden = 0;
+  for (std::int64_t head = 0; head < problem.num_heads_q; ++head) {
+    call.K.view().set(std::numeric_limits<double>::quiet_NaN(), 0, kKey, head, 1);
+    hidden += std::isinf(problem.bias_at(0, head, 0, kKey)) ? 1 : 0;
+  }
+  REQUIRE(call.forward(flash2_kernel()) == ATTEST_OK);
+  for (std::int64_t head = 0; head < problem.num_heads_q; ++head) {
+    const bool hides = std::isinf(problem.bias_at(0, head, 0, kKey));
+    CHECK(std::isnan(call.O(0, 0, head, 0)) == !hides);
+    CHECK(std::isnan(call.LSE.view()(0, head, 0)) == !hides);
   }
   CHECK(hidden > 0);
   CHECK(hidden < problem.num_heads_q);

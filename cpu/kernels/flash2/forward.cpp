@@ -60,21 +60,27 @@ std::int64_t shared_floats(const attest_problem& problem) {
 
 std::int64_t thread_floats(const attest_problem& problem) {
   const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
-  return kBlockQ * (d + dv + 2) + kBlockK * (d + dv) +
-         kPanelLanes * (kBlockK + 1 + std::max(d, dv)) + PanelScores::row_floats(kBlockK);
+  return kBlockQ * (d + dv + 2 + kBlockK + 1) + kBlockK * (d + dv) + kPanelLanes * std::max(d, dv) +
+         PanelScores::row_floats(kBlockK);
 }
 
-// One block of queries against one part of its keys.
+// One block of queries against one part of its keys, and those of `heads` - 1 groups after it.
 struct Task {
   std::int64_t b, head, first, rows;
   std::int64_t part;
   std::int64_t pairs;  // about so many scores
+  std::int64_t heads = 1;
 };
 
-// A panel of the block with its sums.
+// A panel of the block with its sums. O has a row for each column, of lanes; with few queries a row
+// for each query.
 struct PanelSums {
+  QueryRows rows;
   QueryPanel panel;
   float *Qt, *O, *m, *l;
+
+  std::int64_t row_stride(std::int64_t dv) const { return panel.is_few() ? dv : 1; }
+  std::int64_t column_stride() const { return panel.is_few() ? 1 : panel.lanes(); }
 };
 
 class Forward {
@@ -90,65 +96,83 @@ class Forward {
 
   void run(const Task& task, float* shared, Arena arena) const {
     const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
-    const QueryRows rows(batch_, task.head, task.first, task.rows);
     float* const tile = arena.take(kPanelLanes * std::max(d, dv));
     std::vector<PanelSums> panels;
-    panels.reserve(static_cast<std::size_t>(kPanels));
-    for (std::int64_t first = 0; first < task.rows; first += kPanelLanes) {
-      const QueryPanel panel(problem_, batch_, rows, first);
-      const std::int64_t lanes = panel.lanes();
-      panels.push_back({panel, arena.take(d * lanes), arena.take(dv * lanes), arena.take(lanes),
-                        arena.take(lanes)});
-      begin(panels.back(), rows, task.part == 0, tile);
+    panels.reserve(static_cast<std::size_t>(kPanels * task.heads));
+    for (std::int64_t turn = 0; turn < task.heads; ++turn) {
+      const QueryRows rows = rows_of(task, turn);
+      for (std::int64_t first = 0; first < task.rows; first += kPanelLanes) {
+        const QueryPanel panel(problem_, batch_, rows, first);
+        const std::int64_t lanes = panel.lanes();
+        panels.push_back({rows, panel, arena.take(d * lanes), arena.take(dv * lanes),
+                          arena.take(lanes), arena.take(lanes)});
+        begin(panels.back(), task.part == 0, tile);
+      }
     }
     attend(task, panels, arena);
-    if (splits_of(problem_, batch_) == 1) {
-      for (const PanelSums& one : panels) finish(one, rows, tile);
-      return;
+    const bool is_whole = splits_of(problem_, batch_) == 1;
+    for (const PanelSums& one : panels) {
+      if (is_whole) {
+        finish(one, tile);
+      } else {
+        leave(one, part_at(shared, one.panel.head(0), task.part));
+      }
     }
-    const PanelSums& one = panels.front();
-    const std::int64_t lanes = one.panel.lanes();
-    float* const left = part_at(shared, task.head, task.part);
+  }
+
+  // Merges what the parts of the keys left, in their order.
+  void merge(const Task& task, float* shared, Arena arena) const {
+    for (std::int64_t turn = 0; turn < task.heads; ++turn) {
+      merge_head(rows_of(task, turn), shared, arena);
+    }
+  }
+
+ private:
+  QueryRows rows_of(const Task& task, std::int64_t turn) const {
+    return {batch_, task.head + turn * group_of(problem_), task.first, task.rows};
+  }
+
+  void leave(const PanelSums& one, float* left) const {
+    const std::int64_t dv = problem_.head_dim_v, lanes = one.panel.lanes();
     std::copy_n(one.O, dv * lanes, left);
     std::copy_n(one.m, lanes, left + dv * lanes);
     std::copy_n(one.l, lanes, left + (dv + 1) * lanes);
     words_.write(one.panel.count() * (dv + 2));
   }
 
-  // Merges what the parts of the keys left, in their order.
-  void merge(const Task& task, float* shared, Arena arena) const {
+  void merge_head(const QueryRows& rows, float* shared, Arena arena) const {
     const std::int64_t dv = problem_.head_dim_v, splits = splits_of(problem_, batch_);
-    const QueryRows rows(batch_, task.head, task.first, task.rows);
     const QueryPanel panel(problem_, batch_, rows, 0);
-    const std::int64_t lanes = panel.lanes();
+    const std::int64_t lanes = panel.lanes(), head = panel.head(0);
     float *const tile = arena.take(kPanelLanes * dv), *const O = arena.take(dv * lanes),
                  *const m = arena.take(lanes), *const l = arena.take(lanes),
                  *const weights = arena.take(lanes);
+    const PanelSums sums{rows, panel, nullptr, O, m, l};
     std::fill(O, O + dv * lanes, 0.0f);
     std::fill(m, m + lanes, kEmpty);
     std::fill(l, l + lanes, 0.0f);
     for (std::int64_t s = 0; s < splits; ++s) {
-      const float* const of_part = part_at(shared, task.head, s) + dv * lanes;
+      const float* const of_part = part_at(shared, head, s) + dv * lanes;
       for (std::int64_t lane = 0; lane < lanes; ++lane) m[lane] = std::max(m[lane], of_part[lane]);
     }
     for (std::int64_t s = 0; s < splits; ++s) {
-      const float* const left = part_at(shared, task.head, s);
+      const float* const left = part_at(shared, head, s);
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
         const float shift = m[lane] == kEmpty ? 0.0f : m[lane];
         weights[lane] = std::exp2(left[dv * lanes + lane] - shift);
         l[lane] += left[(dv + 1) * lanes + lane] * weights[lane];
       }
-      for (std::int64_t c = 0; c < dv; ++c) {
-        for (std::int64_t lane = 0; lane < lanes; ++lane) {
-          O[c * lanes + lane] += left[c * lanes + lane] * weights[lane];
+      for (std::int64_t lane = 0; lane < panel.count(); ++lane) {
+        for (std::int64_t c = 0; c < dv; ++c) {
+          const std::int64_t at = lane * sums.row_stride(dv) + c * sums.column_stride();
+          O[at] += left[at] * weights[lane];
         }
       }
       words_.read(panel.count() * (dv + 2));
     }
-    finish({panel, nullptr, O, m, l}, rows, tile);
+    finish(sums, tile);
   }
 
- private:
   float* part_at(float* shared, std::int64_t head, std::int64_t part) const {
     const std::int64_t kv_head = batch_.number * problem_.num_heads_kv + head / group_of(problem_);
     return shared + (kv_head * kMostSplits + part) * split_floats(problem_);
@@ -159,14 +183,14 @@ class Forward {
   }
 
   // Sums before the first key; a sink is in those of the first part.
-  void begin(const PanelSums& one, const QueryRows& rows, bool with_sinks, float* tile) const {
+  void begin(const PanelSums& one, bool with_sinks, float* tile) const {
     const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
     const QueryPanel& panel = one.panel;
-    rows.for_runs(panel.first(), panel.count(),
-                  [&](std::int64_t head, std::int64_t query, std::int64_t count, std::int64_t row) {
-                    load_rows(*args_.Q, tensor_rows(query, count, head),
-                              tile + (row - panel.first()) * d);
-                  });
+    one.rows.for_runs(
+        panel.first(), panel.count(),
+        [&](std::int64_t head, std::int64_t query, std::int64_t count, std::int64_t row) {
+          load_rows(*args_.Q, tensor_rows(query, count, head), tile + (row - panel.first()) * d);
+        });
     words_.read(panel.count() * d);
     pack_panel(tile, d, panel.count(), d, panel.lanes(), one.Qt);
     std::fill(one.O, one.O + dv * panel.lanes(), 0.0f);
@@ -196,63 +220,127 @@ class Forward {
     const std::int64_t part = keys_of_split(problem_, batch_);
     const std::int64_t begin = std::max(seen.begin / kBlockK * kBlockK, task.part * part);
     const std::int64_t end = std::min(seen.end, (task.part + 1) * part);
-    float *const K_tile = arena.take(kBlockK * d), *const V_tile = arena.take(kBlockK * dv),
-                 *const S = arena.take(kBlockK * kPanelLanes),
-                 *const rescale = arena.take(kPanelLanes),
-                 *const rows = arena.take(PanelScores::row_floats(kBlockK));
-    const std::int64_t kv_head = task.head / group_of(problem_);
+    const Tiles tiles{arena.take(kBlockK * d), arena.take(kBlockK * dv),
+                      arena.take(kBlockK * kBlockQ), arena.take(kBlockQ),
+                      arena.take(PanelScores::row_floats(kBlockK))};
+    const bool is_panel_for_head = static_cast<std::int64_t>(panels.size()) == task.heads;
     for (std::int64_t key = begin; key < end; key += kBlockK) {
-      const std::int64_t keys = std::min(kBlockK, batch_.keys - key);
-      const RowBlock block{batch_.tensor_batch, first_key_ + key, keys, kv_head};
-      const RowsView K = view(*args_.K, block, K_tile);
-      RowsView V = view(*args_.V, block, V_tile);
-      std::vector<SpecialValue> special;
-      if (has_special_values(V, keys, dv)) {
-        if (V.data != V_tile) load_rows(*args_.V, pages_, block, V_tile);
-        V = {V_tile, dv};
-        special = take_special_values(V_tile, keys, dv);
-      }
-      for (const PanelSums& one : panels) {
-        if (!one.panel.sees_some(key, keys)) continue;
-        const std::int64_t lanes = one.panel.lanes();
-        scores_(one.panel, one.Qt, K, key, keys, rows, S, nullptr);
-        update_panel(keys, lanes, S, one.m, one.l, rescale);
-        scale_multiply_add({one.O, lanes, {V.data, 1, V.stride}, S, lanes, dv, lanes, keys},
-                           rescale);
-        if (!special.empty()) add_special(one, special, key, S);
+      const std::int64_t kv_head = task.head / group_of(problem_);
+      const RowBlock block{batch_.tensor_batch, first_key_ + key,
+                           std::min(kBlockK, batch_.keys - key), kv_head};
+      if (is_panel_for_head) {
+        attend_heads(panels, key, block, tiles);
+      } else {
+        attend_panels(panels, key, block, tiles);
       }
     }
   }
 
-  void add_special(const PanelSums& one, const std::vector<SpecialValue>& special, std::int64_t key,
-                   const float* P) const {
-    const std::int64_t lanes = one.panel.lanes();
-    for (std::int64_t lane = 0; lane < one.panel.count(); ++lane) {
-      add_special_values(
-          args_, batch_, special,
-          {one.panel.head(lane), one.panel.query(lane), key, P + lane, lanes, one.O + lane, lanes});
+  // Space of a thread: a block of keys, its scores, what O of before is multiplied by, and rows of
+  // scores.
+  struct Tiles {
+    float *K, *V, *S, *rescale, *rows;
+  };
+
+  // Rows of V with 0 in the place of what is not finite.
+  struct Values {
+    RowsView rows;
+    std::vector<SpecialValue> special;
+  };
+
+  Values values(const RowBlock& block, float* tile) const {
+    const std::int64_t dv = problem_.head_dim_v;
+    const RowsView V = view(*args_.V, block, tile);
+    if (!has_special_values(V, block.count, dv)) return {V, {}};
+    if (V.data != tile) load_rows(*args_.V, pages_, block, tile);
+    return {{tile, dv}, take_special_values(tile, block.count, dv)};
+  }
+
+  // Many queries of one head: panel after panel while the block of keys is near.
+  void attend_panels(const std::vector<PanelSums>& panels, std::int64_t key, const RowBlock& block,
+                     const Tiles& tiles) const {
+    const RowsView K = view(*args_.K, block, tiles.K);
+    const Values V = values(block, tiles.V);
+    for (const PanelSums& one : panels) {
+      if (!one.panel.sees_some(key, block.count)) continue;
+      scores_(one.panel, one.Qt, K, key, block.count, tiles.rows, tiles.S, nullptr);
+      update_panel(block.count, one.panel.lanes(), tiles.S, one.m, one.l, tiles.rescale);
+      add_values(one, V, key, block.count, tiles.S, tiles.rescale);
+    }
+  }
+
+  // Few queries wait for memory: the rows of K of all heads are fetched in the order in which they
+  // lie, then those of V.
+  void attend_heads(const std::vector<PanelSums>& panels, std::int64_t key, const RowBlock& block,
+                    const Tiles& tiles) const {
+    const auto heads = static_cast<std::int64_t>(panels.size());
+    RowBlock of_head = block;
+    std::int64_t lane = 0;
+    fetch_rows(*args_.K, pages_, block, heads);
+    for (const PanelSums& one : panels) {
+      float* const S = tiles.S + kBlockK * lane;
+      scores_(one.panel, one.Qt, view(*args_.K, of_head, tiles.K), key, block.count, tiles.rows, S,
+              nullptr);
+      update_panel(block.count, one.panel.lanes(), S, one.m, one.l, tiles.rescale + lane);
+      lane += one.panel.lanes();
+      ++of_head.head;
+    }
+    of_head = block;
+    lane = 0;
+    fetch_rows(*args_.V, pages_, block, heads);
+    for (const PanelSums& one : panels) {
+      add_values(one, values(of_head, tiles.V), key, block.count, tiles.S + kBlockK * lane,
+                 tiles.rescale + lane);
+      lane += one.panel.lanes();
+      ++of_head.head;
+    }
+  }
+
+  // O = O rescale + P V.
+  void add_values(const PanelSums& one, const Values& V, std::int64_t key, std::int64_t keys,
+                  const float* P, const float* rescale) const {
+    const std::int64_t dv = problem_.head_dim_v, lanes = one.panel.lanes(),
+                       count = one.panel.count();
+    if (one.panel.is_few()) {
+      for (std::int64_t lane = 0; lane < count; ++lane) {
+        scale_row(one.O + lane * dv, dv, rescale[lane]);
+      }
+      multiply_add({one.O, dv, {P, 1, lanes}, V.rows.data, V.rows.stride, count, dv, keys});
+    } else {
+      scale_multiply_add({one.O, lanes, {V.rows.data, 1, V.rows.stride}, P, lanes, dv, lanes, keys},
+                         rescale);
+    }
+    for (std::int64_t lane = 0; lane < count && !V.special.empty(); ++lane) {
+      add_special_values(args_, batch_, V.special,
+                         {one.panel.head(lane), one.panel.query(lane), key, P + lane, lanes,
+                          one.O + lane * one.row_stride(dv), one.column_stride()});
     }
   }
 
   // Divides O by l and stores it; LSE = m + log l, -inf where no score was above -inf.
-  void finish(const PanelSums& one, const QueryRows& rows, float* tile) const {
-    const std::int64_t dv = problem_.head_dim_v, lanes = one.panel.lanes();
-    unpack_panel(one.O, lanes, one.panel.count(), dv, tile, dv);
+  void finish(const PanelSums& one, float* tile) const {
+    const std::int64_t dv = problem_.head_dim_v;
+    if (one.panel.is_few()) {
+      std::copy_n(one.O, one.panel.count() * dv, tile);
+    } else {
+      unpack_panel(one.O, one.panel.lanes(), one.panel.count(), dv, tile, dv);
+    }
     for (std::int64_t lane = 0; lane < one.panel.count(); ++lane) {
       if (one.l[lane] != 0) scale_row(tile + lane * dv, dv, 1.0f / one.l[lane]);
       one.m[lane] = static_cast<float>(static_cast<double>(one.m[lane]) * std::numbers::ln2 +
                                        std::log(static_cast<double>(one.l[lane])));
     }
-    rows.for_runs(one.panel.first(), one.panel.count(),
-                  [&](std::int64_t head, std::int64_t query, std::int64_t count, std::int64_t row) {
-                    const std::int64_t lane = row - one.panel.first();
-                    const RowBlock block = tensor_rows(query, count, head);
-                    store_rows(*args_.O, block, tile + lane * dv);
-                    words_.write(count * dv);
-                    if (args_.LSE == nullptr) return;
-                    store_scalars(*args_.LSE, block, one.m + lane);
-                    words_.write(count);
-                  });
+    one.rows.for_runs(
+        one.panel.first(), one.panel.count(),
+        [&](std::int64_t head, std::int64_t query, std::int64_t count, std::int64_t row) {
+          const std::int64_t lane = row - one.panel.first();
+          const RowBlock block = tensor_rows(query, count, head);
+          store_rows(*args_.O, block, tile + lane * dv);
+          words_.write(count * dv);
+          if (args_.LSE == nullptr) return;
+          store_scalars(*args_.LSE, block, one.m + lane);
+          words_.write(count);
+        });
   }
 
   const attest_forward_args& args_;
@@ -264,8 +352,25 @@ class Forward {
   WordCounter words_;
 };
 
+// Heads of K and V that a task takes block of keys by block of keys: where their rows lie side by
+// side, so that pages of memory are gone through once, and as long as tasks are left for all
+// threads.
+std::int64_t heads_together(const attest_forward_args& args, std::int64_t rows,
+                            std::int64_t splits) {
+  const attest_problem& problem = *args.problem;
+  const std::int64_t* const strides = args.K->strides;
+  if (rows > kPanelLanes || strides[2] >= strides[1]) return 1;
+  constexpr std::int64_t kTasksOfThread = 4;
+  constexpr std::int64_t kFloats = 131072;  // of a block's K: half of a cache of 1 MB
+  const std::int64_t near = kFloats / (kBlockK * std::max(problem.head_dim_qk, problem.head_dim_v));
+  const std::int64_t shares = problem.batch * problem.num_heads_kv * splits /
+                              (kTasksOfThread * std::max(problem.num_threads, 1));
+  return std::clamp<std::int64_t>(std::min(shares, near), 1, kBlockQ / lanes_for(rows));
+}
+
 // The blocks of queries, the largest first: the last of a causal mask.
-std::vector<Task> tasks_of(const attest_problem& problem) {
+std::vector<Task> tasks_of(const attest_forward_args& args) {
+  const attest_problem& problem = *args.problem;
   std::vector<Task> tasks;
   const std::int64_t group = group_of(problem);
   for (std::int64_t b = 0; b < problem.batch; ++b) {
@@ -274,13 +379,18 @@ std::vector<Task> tasks_of(const attest_problem& problem) {
     const bool grouped = is_grouped(problem, batch);
     const std::int64_t rows = grouped ? batch.q_length * group : batch.q_length;
     const std::int64_t splits = splits_of(problem, batch);
-    for (std::int64_t head = 0; head < problem.num_heads_q; head += grouped ? group : 1) {
+    const std::int64_t together = grouped ? heads_together(args, rows, splits) : 1,
+                       step = together * (grouped ? group : 1);
+    for (std::int64_t head = 0; head < problem.num_heads_q; head += step) {
+      const std::int64_t heads =
+          std::min(together, (problem.num_heads_q - head) / (step / together));
       for (std::int64_t first = 0; first < rows; first += kBlockQ) {
         const std::int64_t count = std::min(kBlockQ, rows - first);
         const KeySpan span = grouped ? visible_keys(problem, batch, 0, batch.q_length)
                                      : visible_keys(problem, batch, first, count);
         for (std::int64_t part = 0; part < splits; ++part) {
-          tasks.push_back({b, head, first, count, part, count * (span.end - span.begin) / splits});
+          const std::int64_t pairs = heads * count * (span.end - span.begin) / splits;
+          tasks.push_back({b, head, first, count, part, pairs, heads});
         }
       }
     }
@@ -300,7 +410,7 @@ std::int64_t flash2_forward_floats(const attest_problem& problem) {
 void flash2_forward(const attest_forward_args& args, TileWords* words) {
   const attest_problem& problem = *args.problem;
   const auto floats = static_cast<std::size_t>(thread_floats(problem));
-  const std::vector<Task> tasks = tasks_of(problem);
+  const std::vector<Task> tasks = tasks_of(args);
   const auto count = static_cast<std::int64_t>(tasks.size());
   float* const shared = at_line(static_cast<float*>(args.workspace));
   float* const own = shared + shared_floats(problem);

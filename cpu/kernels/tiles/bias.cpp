@@ -7,6 +7,8 @@
 namespace attest::cpu {
 namespace {
 
+constexpr float kHidden = -std::numeric_limits<float>::infinity();
+
 // Calls visit(element's conversions, its first element) with the type of the tensor.
 template <typename Visit>
 void with_elements(const attest_tensor& tensor, const Visit& visit) {
@@ -30,7 +32,8 @@ void add_bias(const attest_tensor& bias, std::int64_t b, const ScoreBlock& block
       const auto* const row = head + (block.first + r) * strides[2] + block.key * strides[3];
       float* const scores = S + r * block.keys;
       for (std::int64_t j = 0; j < block.keys; ++j) {
-        scores[j] += static_cast<float>(element.load(row[j * strides[3]]));
+        const auto more = static_cast<float>(element.load(row[j * strides[3]]));
+        scores[j] = more == kHidden ? kHidden : scores[j] + more;  // NaN of a hidden key too
       }
     }
   });

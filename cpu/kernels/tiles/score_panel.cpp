@@ -56,7 +56,9 @@ void PanelScores::operator()(const QueryPanel& panel, const float* Qt, const Row
                              std::int64_t key, std::int64_t keys, float* rows, float* S,
                              float* slope) const {
   const std::int64_t lanes = panel.lanes(), d = problem_.head_dim_qk;
-  const Product product{S, lanes, {K.data, K.stride, 1}, Qt, lanes, keys, lanes, d};
+  if (panel.is_few()) std::fill(S, S + keys * lanes, 0.0f);
+  const std::int64_t columns = panel.is_few() ? panel.count() : lanes;
+  const Product product{S, lanes, {K.data, K.stride, 1}, Qt, lanes, keys, columns, d};
   if (!is_plain_) {
     multiply(product, 1);
     return finish_rows(panel, key, keys, rows, S, slope);

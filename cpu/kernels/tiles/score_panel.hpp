@@ -20,6 +20,8 @@ class QueryPanel {
   std::int64_t first() const { return first_; }
   std::int64_t count() const { return count_; }
   std::int64_t lanes() const { return lanes_; }
+  /// Tells whether the queries fill so few lanes that vectors along keys and columns are better.
+  bool is_few() const { return count_ <= kFewLanes; }
   std::int64_t head(std::int64_t lane) const { return rows_.head(first_ + lane); }
   std::int64_t query(std::int64_t lane) const { return rows_.query(first_ + lane); }
   /// The keys that some query sees, and whether all see every one of a block.

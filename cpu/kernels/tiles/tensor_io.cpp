@@ -178,6 +178,21 @@ RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowB
   return {tile, tensor.shape[3]};
 }
 
+void fetch_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                std::int64_t heads) {
+  constexpr std::int64_t kLine = 64;
+  const std::int64_t columns = tensor.shape[3], apart = tensor.strides[2];
+  const bool is_dense =
+      tensor.strides[3] == 1 && (heads == 1 || (apart > 0 && apart <= 2 * columns));
+  if (pages.table != nullptr || !is_dense) return;
+  const std::int64_t size = tensor.dtype.bits / 8;
+  const std::int64_t bytes = ((heads - 1) * apart + columns) * size;
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    const char* const row = base(tensor) + row_offset(tensor, rows, r) * size;
+    for (std::int64_t byte = 0; byte < bytes; byte += kLine) __builtin_prefetch(row + byte, 0, 2);
+  }
+}
+
 void store_rows(const attest_tensor& tensor, const RowBlock& rows, const float* tile) {
   store_rows_apart(tensor, rows, tensor.shape[3], tile);
 }

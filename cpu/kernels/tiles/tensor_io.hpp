@@ -52,6 +52,11 @@ void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock
 RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                    float* tile);
 
+/// Brings the rows of `heads` heads nearer, row after row, where they lie side by side in memory
+/// and not in pages. Changes nothing else.
+void fetch_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                std::int64_t heads);
+
 /// out[c * out_stride + r] = in[r * stride + c]: `rows` x `columns` floats as `columns` x `rows`.
 /// [cpu/kernels/tiles/tensor_io_test]
 void transpose(const float* in, std::int64_t stride, std::int64_t rows, std::int64_t columns,

@@ -76,8 +76,8 @@ TEST_CASE("exponential is within two ulp and exact at zero", "[cpu]") {
 
 TEST_CASE("product is one ascending chain for every shape and stride", "[cpu]") {
   Rng rng(1);
-  for (const std::int64_t m : {1, 3, 4, 9, 23}) {
-    for (const std::int64_t n : {1, 8, 23, 31, 32, 48, 57, 64, 70, 80}) {
+  for (const std::int64_t m : {1, 3, 4, 9, 23, 70}) {
+    for (const std::int64_t n : {1, 2, 5, 8, 9, 23, 31, 32, 48, 57, 64, 70, 80}) {
       for (const std::int64_t k : {0, 1, 17, 256, 600}) {
         std::vector<float> a(static_cast<std::size_t>(m * k)), b(static_cast<std::size_t>(k * n)),
             c(static_cast<std::size_t>(m * n)), transposed(a.size());

@@ -141,15 +141,29 @@ struct Elementwise {
 
   static bool all_finite(const float* rows, std::int64_t stride, std::int64_t count,
                          std::int64_t columns) {
-    V part[kParts];  // 0 times what is not finite is NaN
+    constexpr std::int64_t kVectors = 4;  // their chains hide each other's latency
+    V part[kVectors];                     // 0 times what is not finite is NaN
     ATTEST_UNROLL
-    for (std::int64_t p = 0; p < kParts; ++p) part[p] = hn::Zero(kFloats);
+    for (std::int64_t p = 0; p < kVectors; ++p) part[p] = hn::Zero(kFloats);
     for (std::int64_t r = 0; r < count; ++r) {
-      for_chains(rows + r * stride, columns, 0, [&](std::int64_t p, std::int64_t, V v) HWY_ATTR {
-        part[p] = hn::MulAdd(v, hn::Zero(kFloats), part[p]);
-      });
+      const float* const row = rows + r * stride;
+      std::int64_t c = 0;
+      for (; c + kVectors * kWidth <= columns; c += kVectors * kWidth) {
+        ATTEST_UNROLL
+        for (std::int64_t p = 0; p < kVectors; ++p) {
+          part[p] = hn::MulAdd(load(row + c + p * kWidth), hn::Zero(kFloats), part[p]);
+        }
+      }
+      for (; c + kWidth <= columns; c += kWidth) {
+        part[0] = hn::MulAdd(load(row + c), hn::Zero(kFloats), part[0]);
+      }
+      if (c == columns) continue;
+      float last[kWidth] = {};
+      std::copy(row + c, row + columns, last);
+      part[0] = hn::MulAdd(load(last), hn::Zero(kFloats), part[0]);
     }
-    return fold(part) == 0;
+    const V all = hn::Add(hn::Add(part[0], part[1]), hn::Add(part[2], part[3]));
+    return hn::AllTrue(kFloats, hn::Eq(all, hn::Zero(kFloats)));
   }
 
   static void widen_bf16(const std::uint16_t* bits, std::int64_t count, float* x) {

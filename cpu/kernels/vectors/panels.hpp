@@ -9,6 +9,9 @@ namespace attest::cpu {
 
 inline constexpr std::int64_t kPanelStep = 16, kPanelLanes = 48;
 
+/// Queries that fill so few lanes that products along keys and columns take less time.
+inline constexpr std::int64_t kFewLanes = 8;
+
 /// Returns the lanes of a panel for so many queries: a multiple of kPanelStep, at most kPanelLanes.
 constexpr std::int64_t lanes_for(std::int64_t queries) {
   const std::int64_t whole = (queries + kPanelStep - 1) / kPanelStep * kPanelStep;

@@ -1,4 +1,4 @@
-// Products of matrices, in every target: one microkernel for all of them.
+// Products of matrices, in every target: one microkernel for all of them, and one for few columns.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/kernels/vectors/products.cpp"
 #include <hwy/foreach_target.h>
@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "cpu/kernels/vectors/arithmetic.hpp"
+#include "cpu/kernels/vectors/few_columns-inl.hpp"
 #include "cpu/kernels/vectors/lanes-inl.hpp"
 #include "cpu/kernels/vectors/target.hpp"
 
@@ -178,6 +179,7 @@ struct Products {
     multiply_as<Start::scaled, true>(task_of(p, p.A.column_stride, column_factors, 1), p.m, p.n);
   }
   static void set(const Product& p, float factor) {
+    if (p.n <= kFewColumns) return multiply_few(p, factor);
     multiply_as<Start::zero, false>(task_of(p, p.A.row_stride, nullptr, factor), p.m, p.n);
   }
 
