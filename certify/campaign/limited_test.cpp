@@ -75,7 +75,7 @@ constexpr std::uint32_t kBoth = ATTEST_FORWARD | ATTEST_BACKWARD;
 
 }  // namespace
 
-TEST_CASE("causal alone, equal lengths, one scale, one head dimension", "[limited]") {
+TEST_CASE("causal alone, equal lengths, one scale, one head dimension", "[nightly][limited]") {
   attest_limits limits{};
   limits.only = ATTEST_ONLY_CAUSAL | ATTEST_ONLY_ONE_SCALE;
   limits.head_dims[0] = 64;
@@ -137,7 +137,7 @@ TEST_CASE("packed sequences under causal masks alone", "[.][limited][large]") {
             limits);
 }
 
-TEST_CASE("LSE = 0 on rows without a key is a convention of its own", "[limited]") {
+TEST_CASE("LSE = 0 on rows without a key is a convention of its own", "[nightly][limited]") {
   attest_kernel kernel = good();
   kernel.description.features = ATTEST_WINDOW | ATTEST_LSE | ATTEST_CROSS_LENGTHS |
                                 ATTEST_EMPTY_ROWS | ATTEST_KEY_LENGTHS | ATTEST_GQA;

@@ -1,5 +1,6 @@
 #include "certify/count/schedule_audit.hpp"
 
+#include <iterator>
 #include <memory>
 
 #include "certify/campaign/campaign.hpp"
@@ -143,10 +144,12 @@ TEST_CASE("a schedule over lists is counted on patterns, the one without lists o
 TEST_CASE("with a mask all that is counted has the mask", "[schedule_audit]") {
   const Registries all;
   const CampaignMask mask = parse_campaign_mask("block_32x16_30_1");
-  for (const char* name : {"cpu/schedule/rolling_queries", "sparse/schedule/block_flash2",
-                           "sparse/schedule/block_two_pass"}) {
-    INFO(name);
-    const ScheduleAudit audit = all.audit(all.kernels.find(name), mask).value();
+  const char* const names[] = {"sparse/schedule/block_flash2", "cpu/schedule/rolling_queries",
+                               "sparse/schedule/block_two_pass"};
+  for (std::size_t k = 0; k < std::size(names); ++k) {
+    if (!attest::testing::is_turn(k, std::size(names))) continue;
+    INFO(names[k]);
+    const ScheduleAudit audit = all.audit(all.kernels.find(names[k]), mask).value();
     CHECK(audit.violations.empty());
     CHECK(audit.cases > 5);
     CHECK(audit.equal_bits == audit.cases);

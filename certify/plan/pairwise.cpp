@@ -313,7 +313,7 @@ std::optional<Problem> problem_of(const attest_description& d, const Levels& lev
   const std::string mask = mask_text(d.features, levels[kMask], p, rng);
   p.mask = Pattern::parse(mask, p.seqlen_q, p.seqlen_k);
   proptest::fit_window(d, p);
-  if ((d.features & ATTEST_EMPTY_ROWS) == 0) proptest::keep_a_key_in_each_row(p);
+  proptest::keep_a_key_in_each_row(d, p);
   const bool moved =
       !scores.lies_in(p) || (d.limits != nullptr && levels_of(p, direction) != levels);
   if (moved || !proptest::unclaimed(d, p, direction).empty()) return std::nullopt;

@@ -46,8 +46,9 @@ TEST_CASE("unknown names have a suggestion, known ones a title and sizes", "[rep
 
 TEST_CASE("every experiment finds something, with points in order", "[reproduce]") {
   std::set<std::string> files;
-  for (const Experiment& experiment : experiments()) {
-    if (!has_time_for(experiment.name)) continue;
+  for (std::size_t place = 0; place < experiments().size(); ++place) {
+    const Experiment& experiment = experiments()[place];
+    if (!has_time_for(experiment.name) || !attest::testing::is_turn(place, 3)) continue;
     INFO(experiment.name);
     const Findings& findings = own_findings(experiment.name);
     CHECK_FALSE(findings.claims.empty());

@@ -24,7 +24,7 @@ if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
   set(ATTEST_TEST_TIMEOUT 3600)
 endif()
 
-# Two thirds to three quarters of the time to compile at -O1, a third with clang at -O0.
+# Two thirds to three quarters of the time to compile at -O1, with clang at -O0 half of that.
 set(ATTEST_QUICK_LEVEL -O1 CACHE STRING "Optimisation of what takes longer to compile than to run")
 set(ATTEST_QUICK_OPTIONS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${ATTEST_QUICK_LEVEL}>)
 

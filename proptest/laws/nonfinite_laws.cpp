@@ -332,7 +332,7 @@ Problem with_holes(const attest_kernel& kernel, Problem p, std::uint64_t seed) {
   const bool biased = (kernel.description.features & ATTEST_BIAS) != 0;
   if (!biased || p.bias.kind != Bias::Kind::none || draw % kOneOf != 0) return p;
   p.bias = Bias::parse("hqk_holes_" + std::to_string(draw / kOneOf % kSeeds));
-  if ((kernel.description.features & ATTEST_EMPTY_ROWS) == 0) keep_a_key_in_each_row(p);
+  keep_a_key_in_each_row(kernel.description, p);
   return p;
 }
 

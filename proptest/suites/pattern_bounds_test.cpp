@@ -119,12 +119,12 @@ void check_none_below(Rng& rng, Direction direction, int masks) {
 
 TEST_CASE("no schedule is below a bound by pattern", "[schedules][bounds]") {
   Rng rng(20261122);
-  check_none_below(rng, Direction::forward, attest::testing::is_nightly() ? 150 : 10);
+  check_none_below(rng, Direction::forward, attest::testing::is_nightly() ? 150 : 20);
 }
 
 TEST_CASE("no backward schedule is below a bound by pattern", "[schedules][bounds]") {
   Rng rng(20261123);
-  check_none_below(rng, Direction::backward, attest::testing::is_nightly() ? 60 : 12);
+  check_none_below(rng, Direction::backward, attest::testing::is_nightly() ? 60 : 30);
 }
 
 // Sizes of fast memory in words; a search for each takes seconds.

@@ -55,4 +55,8 @@ void keep_a_key_in_each_row(Problem& problem) {
   problem.head_mask = HeadMask{};
 }
 
+void keep_a_key_in_each_row(const attest_description& description, Problem& problem) {
+  if ((description.features & ATTEST_EMPTY_ROWS) == 0) keep_a_key_in_each_row(problem);
+}
+
 }  // namespace attest::proptest

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
 
 /// Masks of heads and biases for kernels that do not claim rows without a visible key.
@@ -11,5 +12,8 @@ namespace attest::proptest {
 /// each row sees one. The seeds of both alone decide.
 /// [proptest/values/kept_keys_test "each row keeps a key"]
 void keep_a_key_in_each_row(Problem& problem);
+
+/// Does so where the kernel does not claim rows without a visible key.
+void keep_a_key_in_each_row(const attest_description& description, Problem& problem);
 
 }  // namespace attest::proptest

@@ -138,6 +138,7 @@ class Clusters(unittest.TestCase):
         (self.folder / name).write_text(changed)
         return name
 
+    @unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "half a minute; in ci/nightly")
     def test_pool(self):
         self.check_python(sys.executable, self.few_shards("certify_by_pool.py", "executor=pool, shards=3"))
 

@@ -155,6 +155,7 @@ class Executors(unittest.TestCase):
                 with self.subTest(fn.__name__, kind=kind.__name__), kind(2) as pool:
                     self.assertEqual(certificate(fn, executor=pool, shards=3, **more), whole)
 
+    @unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "half a minute; in ci/nightly")
     def test_a_lost_worker(self):
         with ProcessPoolExecutor(2) as pool, self.assertRaisesRegex(
                 RuntimeError, "takes no more tasks .*BrokenProcessPool.*shard 3/3.* lost; give a function"):

@@ -13,12 +13,10 @@
 
 #include "cpu/kernels/vectors/arithmetic.hpp"
 #include "cpu/kernels/vectors/lanes-inl.hpp"
+#include "cpu/kernels/vectors/panels.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace attest::cpu::HWY_NAMESPACE {
-
-// Columns that fill so little of a vector that lanes are better rows.
-constexpr std::int64_t kFewColumns = 8;
 
 // Vectors of rows that are worked on side by side: their chains hide each other's latency.
 constexpr std::int64_t kRowVectors = kWidth == 1 ? 8 : 32 / kWidth;
@@ -95,12 +93,12 @@ HWY_INLINE void add_square(const Square& s, std::int64_t n, float* sums) {
   }
 }
 
-// C = factor (A B) for p.n <= kFewColumns: squares of A are turned in registers, and every element
+// C = factor (A B) for p.n <= kFewLanes: squares of A are turned in registers, and every element
 // remains one chain over k.
 HWY_NOINLINE void multiply_few(const Product& p, float factor) {
   const std::int64_t stride = p.A.row_stride;
   for (std::int64_t i = 0; i < p.m; i += kRowVectors * kWidth) {
-    float sums[kRowVectors][kFewColumns * kWidth] = {};
+    float sums[kRowVectors][kFewLanes * kWidth] = {};
     const std::int64_t rows = std::min(kRowVectors * kWidth, p.m - i);
     for (std::int64_t l = 0; l < p.k; l += kWidth) {
       for (std::int64_t r = 0; r < rows; r += kWidth) {

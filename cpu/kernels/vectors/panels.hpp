@@ -9,7 +9,8 @@ namespace attest::cpu {
 
 inline constexpr std::int64_t kPanelStep = 16, kPanelLanes = 48;
 
-/// Queries that fill so few lanes that products along keys and columns take less time.
+/// Queries that fill so few lanes that products along keys and columns take less time; products
+/// with so few columns have their rows in the lanes.
 inline constexpr std::int64_t kFewLanes = 8;
 
 /// Returns the lanes of a panel for so many queries: a multiple of kPanelStep, at most kPanelLanes.

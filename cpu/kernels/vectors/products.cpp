@@ -179,7 +179,7 @@ struct Products {
     multiply_as<Start::scaled, true>(task_of(p, p.A.column_stride, column_factors, 1), p.m, p.n);
   }
   static void set(const Product& p, float factor) {
-    if (p.n <= kFewColumns) return multiply_few(p, factor);
+    if (p.n <= kFewLanes) return multiply_few(p, factor);
     multiply_as<Start::zero, false>(task_of(p, p.A.row_stride, nullptr, factor), p.m, p.n);
   }
 
