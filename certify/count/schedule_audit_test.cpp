@@ -95,7 +95,7 @@ TEST_CASE("kernels that are schedules move the words of their closed forms", "[s
   for (const char* name : {"cpu/schedule/flash2", "cpu/schedule/square_tiled",
                            "cpu/schedule/two_pass", "cpu/schedule/loss_small",
                            "sparse/schedule/block_flash2", "sparse/schedule/csr_two_pass"}) {
-    if (!attest::testing::is_turn(trial++, 3)) continue;
+    if (!attest::testing::is_turn(trial++, 6)) continue;
     INFO(name);
     const ScheduleAudit audit = all.audit(all.kernels.find(name)).value();
     CHECK(audit.violations.empty());

@@ -117,7 +117,7 @@ TEST_CASE("the plan of every kernel holds a case of every kind that it claims", 
 }
 
 TEST_CASE("the plan of any claims holds a case of every kind that they have", "[plan]") {
-  const int sets = attest::testing::is_nightly() ? 60 : 6;
+  const int sets = attest::testing::is_nightly() ? 60 : 3;
   Rng rng(1, 0x6b696e64u);
   for (int set = 0; set < sets; ++set) {
     attest_description description = correct();

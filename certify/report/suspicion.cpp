@@ -399,7 +399,7 @@ Case small_case(const attest_kernel& kernel, const Case& found) {
   return c;
 }
 
-bool affordable(const Problem& p) {
+bool cheap_enough(const Problem& p) {
   constexpr double kMostProducts = 0x1p16;  // as many as the small case has
   return static_cast<double>(p.batch * p.num_heads_q) * static_cast<double>(p.seqlen_q) *
              static_cast<double>(p.seqlen_k) * static_cast<double>(p.head_dim_qk + p.head_dim_v) <=
@@ -417,7 +417,7 @@ std::vector<Suspicion> suspicions_of(const attest_kernel& kernel, const Case& sh
   if ((kernel.description.directions & ATTEST_FORWARD) == 0) return {};
   for (const Experiment& experiment : kExperiments) {
     for (const Case& c : {small_case(kernel, found), shrunk, found}) {
-      if (!affordable(c.problem)) continue;
+      if (!cheap_enough(c.problem)) continue;
       try {
         if (auto seen = look(kernel, c, experiment)) return {*seen};
       } catch (const InvalidProblem&) {  // values without an answer

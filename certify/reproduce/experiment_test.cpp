@@ -48,7 +48,7 @@ TEST_CASE("every experiment finds something, with points in order", "[reproduce]
   std::set<std::string> files;
   for (std::size_t place = 0; place < experiments().size(); ++place) {
     const Experiment& experiment = experiments()[place];
-    if (!has_time_for(experiment.name) || !attest::testing::is_turn(place, 3)) continue;
+    if (!has_time_for(experiment.name) || !attest::testing::is_turn(place, 9)) continue;
     INFO(experiment.name);
     const Findings& findings = own_findings(experiment.name);
     CHECK_FALSE(findings.claims.empty());
@@ -141,6 +141,7 @@ TEST_CASE("schedules that take masks otherwise are seen to", "[reproduce]") {
       outcomes(testing::all_altered_schedules({.blind = true}), "density_io");
   CHECK(blind[0] == Outcome::not_reproduced);  // words of block_flash1, of block_flash2
   CHECK(blind[1] == Outcome::not_reproduced);
+  if (!attest::testing::is_nightly()) return;
   CHECK(outcomes(testing::all_altered_schedules({.pays_for_masks = true}), "density_io")[2] ==
         Outcome::not_reproduced);
   CHECK(outcomes(dense_schedules(), "structure_io") ==
@@ -184,7 +185,9 @@ TEST_CASE("dense schedules that sparse ones do not follow are seen not to be", "
     }
     return dense;
   };
-  CHECK(run(dense_schedules()) == std::vector{Outcome::reproduced, Outcome::reproduced});
+  if (attest::testing::is_nightly()) {
+    CHECK(run(dense_schedules()) == std::vector{Outcome::reproduced, Outcome::reproduced});
+  }
   CHECK(run(testing::flat_schedules({1})) ==
         std::vector{Outcome::not_reproduced, Outcome::not_reproduced});
 }

@@ -2,14 +2,19 @@
 # to compile a file. A copy is for one set of flags: position independence, OpenMP, hooks, optimisation.
 # A file still includes all that it uses: ci/check_includes, and clang, which compiles without the copies.
 #
-#   attest_precompile(target library|quick_library|test|quick_test|hooked)
+#   attest_precompile(target library|quick_library|test|quick_test|program|quick_program|hooked)
 #   attest_precompile_own(target header …)  a copy for this target alone, which has flags of its own
 set(attest_outside_headers
     <algorithm> <array> <cmath> <cstdint> <functional> <limits> <map> <memory> <optional> <set>
     <sstream> <string> <string_view> <utility> <vector>)
-# g++ reads a copy whole, clang the parts that a file uses.
+# g++ reads a copy whole, clang the parts that a file uses: there a copy also holds the headers of this
+# tree that most files read.
+set(attest_openmp_headers "")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  list(APPEND attest_outside_headers <Eigen/Core> <fmt/format.h> <nlohmann/json.hpp>)
+  list(APPEND attest_outside_headers <Eigen/Core> <fmt/format.h> <nlohmann/json.hpp> <regex> <variant>
+       ${PROJECT_SOURCE_DIR}/core/problem.hpp ${PROJECT_SOURCE_DIR}/io/schedule/schedule.hpp
+       ${PROJECT_SOURCE_DIR}/gpu/simt/launch.hpp)
+  list(APPEND attest_openmp_headers ${PROJECT_SOURCE_DIR}/certify/campaign/campaign.hpp)
   set(attest_precompiled_libraries Eigen3::Eigen fmt::fmt nlohmann_json::nlohmann_json)
 endif()
 set(can_precompile YES)
@@ -39,14 +44,18 @@ function(attest_precompile name kind)
     file(CONFIGURE OUTPUT ${nothing} CONTENT "")
     add_library(${copy} OBJECT ${nothing})
     target_link_libraries(${copy} PRIVATE attest_flags ${attest_precompiled_libraries})
+    target_include_directories(${copy} PRIVATE ${PROJECT_SOURCE_DIR})
+    set(headers ${attest_outside_headers})
     if(openmp)
       target_link_libraries(${copy} PRIVATE OpenMP::OpenMP_CXX)
+      list(APPEND headers ${attest_openmp_headers})
     endif()
-    set(headers ${attest_outside_headers})
     if(kind MATCHES "test")
       target_link_libraries(${copy} PRIVATE Catch2::Catch2)
-      target_include_directories(${copy} PRIVATE ${PROJECT_SOURCE_DIR})
       list(APPEND headers ${PROJECT_SOURCE_DIR}/core/testing/catch.hpp)
+    elseif(kind MATCHES "program")
+      target_link_libraries(${copy} PRIVATE CLI11::CLI11)
+      list(APPEND headers <CLI/CLI.hpp>)
     elseif(kind STREQUAL "hooked")
       target_compile_options(${copy} PRIVATE ${ATTEST_HOOKED_OPTIONS})
     else()

@@ -160,8 +160,12 @@ function(attest_add_program name)
   # A tarball has the libraries of other projects there (ci/packages); elsewhere the folder is absent.
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin
                                            INSTALL_RPATH $ORIGIN/../lib/attest/bundled)
+  attest_note_openmp(${name})
   if(ARG_QUICK_TO_COMPILE)
     target_compile_options(${name} PRIVATE ${ATTEST_QUICK_OPTIONS})
+    attest_precompile(${name} quick_program)
+  else()
+    attest_precompile(${name} program)
   endif()
   set(how OPTIONAL)
   set(export "")

@@ -47,7 +47,9 @@ TEST_CASE("the documented smallest input exposes every defect and no correct var
   const std::vector<const attest_kernel*> correct = fixtures::correct_variants();
   const std::uint64_t draws_of_correct = attest::testing::is_nightly() ? 8 : 1;
   std::set<std::pair<const attest_kernel*, std::string>> passed;  // defects share inputs
+  std::size_t place = 0;
   for (const fixtures::CorpusEntry& entry : fixtures::defect_corpus()) {
+    if (!attest::testing::is_turn(place++, 4)) continue;
     INFO(entry.kernel->description.name << " " << entry.smallest);
     CHECK_FALSE(refusing_law(*entry.kernel, entry.smallest, kDraws).empty());
     const auto same = std::find_if(correct.begin(), correct.end(), [&](const auto* kernel) {

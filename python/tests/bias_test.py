@@ -9,7 +9,7 @@ from differentiated_test import OF_TORCH
 from other_arrays_test import needs
 from plain_attention import arrays
 from plain_bias import BACKWARD_MISTAKES, FORWARD_MISTAKES, attention, backward, shown
-from plain_gradients import Gradients
+from plain_gradients import BACKWARD, FORWARD, Gradients
 
 import attest
 
@@ -19,10 +19,10 @@ OPTIONS = {"problems": [PROBLEM]}
 
 class OfNumpy(Gradients):
     def test_right_ones(self):
-        kernel = self.certified(shown, backward=backward, dtypes=["f32"], **OPTIONS)
+        kernel = self.certified(shown, backward=backward, dtypes=["f32"], **OPTIONS, **BACKWARD)
         self.assertIn("bias", kernel["description"]["features"])
         self.assertIn("dBias", kernel["worst"])
-        kernel = self.certified(attention, ("forward",), dtypes=["f32"], **OPTIONS)
+        kernel = self.certified(attention, ("forward",), dtypes=["f32"], **OPTIONS, **FORWARD)
         self.assertIn("bias", kernel["description"]["features"])
 
     def test_mistakes_are_named(self):

@@ -101,6 +101,7 @@ class Clusters(unittest.TestCase):
             parsed.add(path.suffix)
         self.assertEqual(parsed, {".sh", ".py", ".yml"})
 
+    @unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "ten seconds; in ci/nightly")
     def test_slurm_array(self):
         self.program("sbatch", SBATCH)
         said = self.run_in_folder(FILES / "slurm_submit.sh", "campaign", *KERNEL)

@@ -21,6 +21,7 @@ from unittest import mock
 
 from certify_test import SMALL, attention, top_left, without_last_key
 from other_arrays_test import needs
+from plain_gradients import FORWARD
 
 import attest
 from attest import _executors, _library
@@ -148,7 +149,7 @@ class Executors(unittest.TestCase):
                                 env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, **options)
 
     def test_pools(self):
-        for fn, more in ((attention, {}), (top_left, {"only": "reference_forward"})):
+        for fn, more in ((attention, FORWARD), (top_left, {"only": "reference_forward"})):
             whole = certificate(fn, **more)
             self.assertIn("mask=causal_br", whole)
             for kind in (ProcessPoolExecutor, ThreadPoolExecutor):

@@ -3,7 +3,7 @@
 import os
 import unittest
 
-from plain_gradients import MISTAKES, SMALL, Gradients, attention, backward, shown
+from plain_gradients import BACKWARD, FORWARD, MISTAKES, SMALL, Gradients, attention, backward, shown
 
 import attest
 
@@ -12,8 +12,8 @@ class OfTheUser(Gradients):
     def test_right_ones(self):
         kernel = self.certified(attention, backward=backward)
         self.assertNotIn("lse", kernel["description"]["features"])
-        self.certified(shown, backward=backward)
-        self.certified(attention, ("forward",))
+        self.certified(shown, backward=backward, **BACKWARD)
+        self.certified(attention, ("forward",), **FORWARD)
 
     def test_lse_is_given_where_forward_returns_it(self):
         given = []
@@ -56,7 +56,7 @@ class OfTheUser(Gradients):
 
         self.refused(attention, "the second of two equal calls differs: dQ[", backward=drifts,
                      only="repeat", problems=[])
-        self.certified(attention, backward=drifts, numerics={"nondeterministic": True})
+        self.certified(attention, backward=drifts, numerics={"nondeterministic": True}, **BACKWARD)
 
     def test_problems_that_it_refuses(self):
         def refuses(*arrays, causal, scale):

@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 from other_arrays_test import needs
 from plain_attention import arrays
-from plain_gradients import Gradients
+from plain_gradients import BACKWARD, Gradients
 from plain_masks import OF_LENGTHS, OF_MASKS, OF_WINDOWS, backward, rows_past_a_length_in_dv, rows_past_a_length_left, shown
 
 import attest
@@ -22,7 +22,7 @@ WORDS = {"empty_row": "zero_neg_inf", "dtypes": ["f32"]}
 
 class OfNumpy(Gradients):
     def test_right_ones(self):
-        kernel = self.certified(shown, backward=backward, problems=[*PROBLEMS.values()], **WORDS)
+        kernel = self.certified(shown, backward=backward, problems=[*PROBLEMS.values()], **WORDS, **BACKWARD)
         self.assertLess({*PROBLEMS, "window"}, {*kernel["description"]["features"]})
 
     def test_mistakes_are_named(self):
@@ -37,7 +37,7 @@ class OfNumpy(Gradients):
 
     def test_a_mistake_in_the_gradient_is_named(self):
         self.refused(shown, "outside the proved bound: dV[", backward=rows_past_a_length_in_dv,
-                     problems=[PROBLEMS["query_lengths"]], **WORDS)
+                     problems=[PROBLEMS["query_lengths"]], **WORDS, only="reference_backward")
 
     def test_rows_past_a_length_that_are_left(self):
         words = {"isolate": False, **WORDS}

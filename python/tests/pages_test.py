@@ -7,7 +7,7 @@ import unittest
 import numpy as np
 from other_arrays_test import needs
 from plain_attention import arrays
-from plain_gradients import Gradients
+from plain_gradients import FORWARD, Gradients
 from plain_pages import MISTAKES, attention, shown
 
 import attest
@@ -19,7 +19,7 @@ OPTIONS = {"problems": [PROBLEM], "cases": 8, "dtypes": ["f32"]}
 class OfNumpy(Gradients):
     def test_right_ones(self):
         for fn in shown, attention:
-            kernel = self.certified(fn, ("forward",), **OPTIONS)
+            kernel = self.certified(fn, ("forward",), **OPTIONS, **FORWARD)
             self.assertIn("paged_kv", kernel["description"]["features"])
 
     def test_mistakes_are_refused(self):
@@ -37,7 +37,7 @@ class OfNumpy(Gradients):
             seen.update(words)
             return attention(q, k, v, scale=scale)
 
-        kernel = self.certified(fn, ("forward",), problems=[], claims=["gqa"])
+        kernel = self.certified(fn, ("forward",), problems=[], claims=["gqa"], **FORWARD)
         self.assertNotIn("paged_kv", kernel["description"]["features"])
         self.assertNotIn("block_table", seen)
 
@@ -48,7 +48,7 @@ class OfNumpy(Gradients):
             given.append((key_lengths is None, block_table is None, k.ndim))
             return shown(q, k, v, causal=causal, scale=scale, key_lengths=key_lengths, block_table=block_table)
 
-        self.certified(fn, ("forward",), **{**OPTIONS, "problems": ["b=2,sq=3,sk=5,d=8,paged_kv=2_1"]})
+        self.certified(fn, ("forward",), **{**OPTIONS, "problems": ["b=2,sq=3,sk=5,d=8,paged_kv=2_1"]}, **FORWARD)
         self.assertIn((True, True, 4), given)
         self.assertIn((False, False, 4), given)
         self.assertNotIn((True, False, 4), given)

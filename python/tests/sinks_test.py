@@ -10,7 +10,7 @@ import numpy as np
 from differentiated_test import OF_JAX, OF_TORCH
 from other_arrays_test import needs
 from plain_attention import arrays
-from plain_gradients import Gradients
+from plain_gradients import BACKWARD, FORWARD, Gradients
 from plain_sinks import BACKWARD_MISTAKES, FORWARD_MISTAKES, attention, backward, shown
 
 import attest
@@ -22,7 +22,7 @@ NUMPY = dataclasses.replace(attest.CONVENTIONS["flash_attn_func"], arrays="numpy
 
 class OfNumpy(Gradients):
     def test_right_ones(self):
-        kernel = self.certified(shown, backward=backward, **OPTIONS)
+        kernel = self.certified(shown, backward=backward, **OPTIONS, **BACKWARD)
         self.assertIn("sinks", kernel["description"]["features"])
         self.assertIn("dSinks", kernel["worst"])
         kernel = self.certified(attention, ("forward",), dtypes=["f32", "f64"], **OPTIONS, only="reference_forward")
@@ -70,7 +70,7 @@ class OfNumpy(Gradients):
             seen.update(words)
             return attention(q, k, v, scale=scale)
 
-        self.certified(fn, ("forward",), problems=[], claims=["gqa"])
+        self.certified(fn, ("forward",), problems=[], claims=["gqa"], **FORWARD)
         self.assertIn("softcap", seen)
         self.assertNotIn("sinks", seen)
 

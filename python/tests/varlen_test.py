@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 from other_arrays_test import needs
-from plain_gradients import Gradients, backward, shown
+from plain_gradients import BACKWARD, Gradients, backward, shown
 
 import attest
 
@@ -69,7 +69,7 @@ def wrong_ends_backward(*arrays, cu_seqlens_k, **words):
 
 class Varlen(Gradients):
     def test_right_ones(self):
-        kernel = self.certified(varlen, **OPTIONS, backward=varlen_backward)
+        kernel = self.certified(varlen, **OPTIONS, backward=varlen_backward, **BACKWARD)
         claimed = kernel["description"]["features"]
         self.assertEqual(claimed, ["causal_bottom_right", "packed_sequences", "gqa", "head_dim_v",
                                    "any_scale", "any_strides", "lse", "cross_lengths"])
