@@ -26,6 +26,8 @@ with open(ATTEST, "rb") as program:
     SANITIZED = re.search(rb"__[at]san_init", program.read()) is not None
 SLOWER = 10 if SANITIZED else 1  # a sanitized program, beside another test on two processors
 LIMIT = 300 * SLOWER  # seconds of one command
+# A campaign of its own for what the campaign of the whole library finds, too.
+IN_WHOLE_LIBRARY = unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "in ci/nightly, for time")
 
 
 def attest(*words):
@@ -68,9 +70,11 @@ class Examples(unittest.TestCase):
     def test_limits(self):
         self.certified("libcausal.so")
 
+    @unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "in ci/nightly, for time")
     def test_packed_qkv(self):
         self.certified("libpacked_qkv.so", 2)
 
+    @unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "in ci/nightly, for time")
     def test_bhsd_f16(self):
         self.certified("libbhsd_f16.so", 3)
 
@@ -126,6 +130,7 @@ class Findings(unittest.TestCase):
     def test_crash(self):
         self.found("crash", "crash", 4)
 
+    @IN_WHOLE_LIBRARY
     def test_exit(self):
         self.found("exit", "exit", 4)
 
@@ -144,6 +149,7 @@ class Findings(unittest.TestCase):
     def test_hang(self):
         self.found("hang", "hang", 4, "--timeout", "1")
 
+    @IN_WHOLE_LIBRARY
     def test_memory(self):
         if SANITIZED:
             self.skipTest("no memory limit")
@@ -167,13 +173,16 @@ class Findings(unittest.TestCase):
     def test_out_of_bounds(self):
         self.found("write_after", "out_of_bounds", 1)
 
+    @IN_WHOLE_LIBRARY
     def test_input(self):
         self.found("restore_input", "input_written", 1)
 
+    @IN_WHOLE_LIBRARY
     def test_input_behind_its_pages(self):
         self.found("unprotect_and_restore", "input_written", 1)
         self.found("write_input_by_descriptor", "input_written", 1)
 
+    @IN_WHOLE_LIBRARY
     def test_thread(self):
         self.found("leave_thread", "left_thread", 1)
 
@@ -184,6 +193,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(code, 1, text)
         self.assertIn("left_thread: the number of threads has grown", text)
 
+    @IN_WHOLE_LIBRARY
     def test_signal_to_the_certifier(self):
         """It does not interrupt: the campaign goes on to its end, and so does one check."""
         self.found("signal_certifier", "parent_signal", 1)

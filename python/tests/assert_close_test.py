@@ -6,7 +6,7 @@ import weakref
 from unittest import mock
 
 import numpy as np
-from plain_attention import arrays, attention, causal
+from plain.attention import arrays, attention, causal
 
 import attest
 from attest._call import Call

@@ -7,9 +7,9 @@ from unittest import mock
 import numpy as np
 from differentiated_test import OF_TORCH
 from other_arrays_test import needs
-from plain_attention import arrays
-from plain_bias import BACKWARD_MISTAKES, FORWARD_MISTAKES, attention, backward, shown
-from plain_gradients import BACKWARD, FORWARD, Gradients
+from plain.attention import arrays
+from plain.bias import BACKWARD_MISTAKES, FORWARD_MISTAKES, attention, backward, shown
+from plain.gradients import BACKWARD, FORWARD, Gradients
 
 import attest
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-from plain_attention import arrays
+from plain.attention import arrays
 
 import attest
 

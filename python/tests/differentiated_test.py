@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 from other_arrays_test import needs
-from plain_gradients import GROUPED, MISTAKES, SMALL, Gradients, attention, backward
+from plain.gradients import GROUPED, MISTAKES, SMALL, Gradients, attention, backward
 
 import attest
 

@@ -21,7 +21,7 @@ from unittest import mock
 
 from certify_test import SMALL, attention, top_left, without_last_key
 from other_arrays_test import needs
-from plain_gradients import FORWARD
+from plain.gradients import FORWARD
 
 import attest
 from attest import _executors, _library

@@ -8,7 +8,7 @@ import sys
 import time
 
 import numpy as np
-from plain_attention import attention
+from plain.attention import attention
 
 import attest
 

@@ -3,7 +3,7 @@
 import os
 import unittest
 
-from plain_gradients import BACKWARD, FORWARD, MISTAKES, SMALL, Gradients, attention, backward, shown
+from plain.gradients import BACKWARD, FORWARD, MISTAKES, SMALL, Gradients, attention, backward, shown
 
 import attest
 

@@ -2,7 +2,7 @@
 
 import os
 
-from plain_attention import attention
+from plain.attention import attention
 
 with open(os.environ.get("ATTEST_IMPORTS", os.devnull), "a", encoding="ascii") as _file:
     print(os.getpid(), file=_file)

@@ -6,9 +6,9 @@ import unittest
 
 import numpy as np
 from other_arrays_test import needs
-from plain_attention import arrays
-from plain_gradients import BACKWARD, Gradients
-from plain_masks import OF_LENGTHS, OF_MASKS, OF_WINDOWS, backward, rows_past_a_length_in_dv, rows_past_a_length_left, shown
+from plain.attention import arrays
+from plain.gradients import BACKWARD, Gradients
+from plain.masks import OF_LENGTHS, OF_MASKS, OF_WINDOWS, backward, rows_past_a_length_in_dv, rows_past_a_length_left, shown
 
 import attest
 

@@ -4,7 +4,7 @@ import importlib.util
 import unittest
 
 import numpy as np
-from plain_attention import arrays, attention
+from plain.attention import arrays, attention
 
 import attest
 

@@ -6,9 +6,9 @@ import unittest
 
 import numpy as np
 from other_arrays_test import needs
-from plain_attention import arrays
-from plain_gradients import FORWARD, Gradients
-from plain_pages import MISTAKES, attention, shown
+from plain.attention import arrays
+from plain.gradients import FORWARD, Gradients
+from plain.pages import MISTAKES, attention, shown
 
 import attest
 

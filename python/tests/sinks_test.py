@@ -9,9 +9,9 @@ from unittest import mock
 import numpy as np
 from differentiated_test import OF_JAX, OF_TORCH
 from other_arrays_test import needs
-from plain_attention import arrays
-from plain_gradients import BACKWARD, FORWARD, Gradients
-from plain_sinks import BACKWARD_MISTAKES, FORWARD_MISTAKES, attention, backward, shown
+from plain.attention import arrays
+from plain.gradients import BACKWARD, FORWARD, Gradients
+from plain.sinks import BACKWARD_MISTAKES, FORWARD_MISTAKES, attention, backward, shown
 
 import attest
 

@@ -10,12 +10,13 @@ import re
 import unittest
 from unittest import mock
 
+from plain import attention as plain_attention
+
 import attest
 from attest import _abi
 from attest._claims import _ASKED, _SHAPES, _STATED
 from attest._conventions import CONVENTIONS, Keyword
 from attest._dtypes import DTYPES
-import plain_attention
 
 ROWS = pathlib.Path(__file__).resolve().parents[2] / "core" / "dtype" / "dtype.hpp"
 NO_WAY_TO_ASK = {"dlse", "loss_dy", "block_mask", "csr_mask", "nm_mask", "layout_bits"}

@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 from other_arrays_test import needs
-from plain_gradients import BACKWARD, Gradients, backward, shown
+from plain.gradients import BACKWARD, Gradients, backward, shown
 
 import attest
 

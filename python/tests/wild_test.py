@@ -15,7 +15,7 @@ import unittest
 from unittest import mock
 
 import numpy as np
-from plain_attention import arrays, attention
+from plain.attention import arrays, attention
 
 import attest
 

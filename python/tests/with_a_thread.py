@@ -3,7 +3,7 @@
 import queue
 import threading
 
-from plain_attention import attention
+from plain.attention import attention
 
 _asked, _answered = queue.Queue(), queue.Queue()
 

@@ -1,7 +1,7 @@
 """Attention with masks of heads, query lengths and offset windows in numpy, right and with one mistake each."""
 
 import numpy as np
-from plain_gradients import expanded
+from plain.gradients import expanded
 
 
 def in_window(shape, queries, left, right):

@@ -1,7 +1,7 @@
 """Attention with a bias in numpy, right and with one mistake each, for tests to certify and to judge."""
 
 import numpy as np
-from plain_gradients import expanded, scores_of
+from plain.gradients import expanded, scores_of
 
 
 def wide(bias):

@@ -1,7 +1,7 @@
 """Attention over pages of k and v in numpy, right and with one mistake each, for tests to certify."""
 
 import numpy as np
-from plain_gradients import expanded
+from plain.gradients import expanded
 
 
 def attention(q, k, v, *, causal=False, scale=1.0, key_lengths=None, block_table=None):

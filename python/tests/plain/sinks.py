@@ -1,7 +1,7 @@
 """Attention with sinks in numpy, right and with one mistake each, for tests to certify and to judge."""
 
 import numpy as np
-from plain_gradients import expanded, scores_of
+from plain.gradients import expanded, scores_of
 
 
 def attention(q, k, v, *, causal=False, scale=1.0, sinks=None):
