@@ -197,7 +197,7 @@ def test_kernels_in_triton():
 def test_stops(stand_in):
     """A step without end is ended with what it has started, and --resume does it alone again."""
     steps = ('--step', 'tests', 'sanitizers', 'counts', 'times')
-    status, output = stand_in.run(*steps, '--limit', '20', STAND_IN_HANGS=r'test \[stray')
+    status, output = stand_in.run(*steps, '--limit', '40', STAND_IN_HANGS=r'test \[stray')
     check('no time is no failure', status, 0)
     check('steps after one that hangs', stand_in.outcomes(),
           {name: {'passed'} for name in steps[1:]})
