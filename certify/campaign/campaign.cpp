@@ -268,6 +268,7 @@ class Campaign {
     judge.judge(plan_);
     CampaignResult result = judge.take();
     result.chosen_law = options_.law;
+    result.shapes = options_.shapes;
     result.shard = options_.shard;
     if (options_.mask) {
       result.mask = options_.mask->spelling;

@@ -62,6 +62,7 @@ struct WorstRatio {
 struct CampaignResult {
   std::string kernel;
   std::optional<std::string> chosen_law;  // the only law run, if one was chosen
+  Shapes shapes = Shapes::model;          // that were added to the generated cases
   std::optional<std::string> mask;        // that every case has, if one was given
   std::string mask_content;               // sha256_of_file of its file; empty without one
   Verdict verdict = Verdict::unsupported;

@@ -21,11 +21,20 @@ struct Shard {
 Shard parse_shard(const std::string& text);
 std::string to_string(const Shard& shard);
 
+/// Shapes of problems that a campaign adds to the generated ones.
+enum class Shapes { model, none };
+
+/// "model", those of published models, or "none". Throws InvalidProblem for others.
+/// [certify/plan/plan_test "shapes are spelled"]
+Shapes parse_shapes(const std::string& text);
+std::string to_string(Shapes shapes);
+
 struct CampaignOptions {
   proptest::Tier tier = proptest::Tier::smoke;
   std::uint64_t seed = 1;                  // of the geometry: sizes, masks, layouts, families
   std::optional<std::uint64_t> data_seed;  // of the values; absent: the same
   std::optional<std::uint64_t> cases;      // generated cases; absent: the tier's number
+  Shapes shapes = Shapes::model;           // with none nothing is certified
   std::optional<std::string> law;          // only this law
   std::optional<CampaignMask> mask;        // of every case; then generated cases alone
   std::vector<std::string> problems;       // the caller's own, added; canonical spellings

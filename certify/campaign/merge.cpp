@@ -72,6 +72,7 @@ MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shar
   merged.options.seed = header.at("seed");
   merged.options.data_seed = header.at("data_seed").get<std::uint64_t>();
   if (!header.at("cases").is_null()) merged.options.cases = header.at("cases").get<std::uint64_t>();
+  merged.options.shapes = parse_shapes(header.value("shapes", "model"));
   if (!header.at("law").is_null()) merged.options.law = header.at("law").get<std::string>();
   const json mask = header.value("mask", json(nullptr));
   if (mask.is_object()) merged.options.mask = parse_campaign_mask(mask.at("spelling"));

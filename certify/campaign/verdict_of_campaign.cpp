@@ -88,6 +88,9 @@ std::vector<std::string> gaps_of(const attest_description& description,
   for (const std::string& law : silent_laws(result)) {
     gaps.push_back("no case counted for the law " + law);
   }
+  if (result.shapes == Shapes::none) {
+    gaps.emplace_back("without the shapes of published models (--shapes none)");
+  }
   const Pairs unmet = unmet_pairs(result);
   if (!unmet.empty()) {
     gaps.push_back("never met together in " + std::to_string(unmet.size()) + " of " +

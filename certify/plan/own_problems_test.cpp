@@ -57,6 +57,7 @@ TEST_CASE("a line that is no problem is named", "[own]") {
 CampaignOptions with(const Words& problems) {
   CampaignOptions options;
   options.cases = 0;
+  options.shapes = Shapes::none;
   options.law = "reference_forward";
   options.problems = own_problems(problems, "");
   return options;

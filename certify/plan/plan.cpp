@@ -33,6 +33,7 @@ std::vector<Case> model_cases(const attest_description& description,
                               const CampaignOptions& options) {
   constexpr std::int32_t kThreads = 2;
   std::vector<Case> cases;
+  if (options.shapes == Shapes::none) return cases;
   if (options.mask) return cases;  // they have masks of their own
   std::set<std::string> known;
   const auto add = [&](const Problem& problem) {
@@ -107,6 +108,14 @@ Shard parse_shard(const std::string& text) {
   }
   return shard;
 }
+
+Shapes parse_shapes(const std::string& text) {
+  if (text == "model") return Shapes::model;
+  if (text == "none") return Shapes::none;
+  throw InvalidProblem("shapes is '" + text + "'; it must be model or none");
+}
+
+std::string to_string(Shapes shapes) { return shapes == Shapes::model ? "model" : "none"; }
 
 std::string to_string(const Shard& shard) {
   return std::to_string(shard.index) + "/" + std::to_string(shard.count);

@@ -184,8 +184,10 @@ class Recording {
   mutable std::set<std::string> forward_, backward_;
 };
 
-TEST_CASE("a campaign calls the kernel with problems of every kind", "[plan]") {
-  const Recording recording(fixtures::defective_kernel(fixtures::Defect::none));
+TEST_CASE("a campaign calls the kernel with problems of every kind", "[plan][nightly]") {
+  Registry registry;
+  register_cpu(registry);
+  const Recording recording(registry.find("cpu/flash2"));  // a fast one that claims everything
   const CampaignResult result =
       run_campaign(recording.kernel(), CampaignOptions(), [](std::uint64_t, std::uint64_t) {});
   CHECK(result.findings.empty());
@@ -270,6 +272,16 @@ TEST_CASE("batches hold every check once", "[plan]") {
   CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& one) { return one.second == 1; }));
   for (const Batch& batch : batches_of(plan, plan.size() - 2, laws)) {
     CHECK(batch.positions.front() >= plan.size() - 2);
+  }
+}
+
+TEST_CASE("shapes are spelled", "[plan]") {
+  for (const Shapes shapes : {Shapes::model, Shapes::none}) {
+    CHECK(parse_shapes(to_string(shapes)) == shapes);
+  }
+  for (const char* text : {"", "models", "None"}) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse_shapes(text), Catch::Contains("must be model or none"));
   }
 }
 

@@ -25,6 +25,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 with open(ATTEST, "rb") as program:
     SANITIZED = re.search(rb"__[at]san_init", program.read()) is not None
 SLOWER = 10 if SANITIZED else 1  # a sanitized program, beside another test on two processors
+SMALL = ["--shapes", "none"]  # the shapes of published models cost most of a campaign of few cases
 LIMIT = 300 * SLOWER  # seconds of one command
 # A campaign of its own for what the campaign of the whole library finds, too.
 IN_WHOLE_LIBRARY = unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "in ci/nightly, for time")
@@ -82,7 +83,7 @@ class Examples(unittest.TestCase):
         self.certified("libvarlen.so", 4)
 
     def test_refusing_everything_proves_nothing(self):
-        code, text, _ = attest("certify", f"{PLUGINS}/libnonsense_good.so", "--cases", "3")
+        code, text, _ = attest("certify", f"{PLUGINS}/libnonsense_good.so", "--cases", "3", *SMALL)
         self.assertEqual(code, 3, text)
         self.assertIn("refused although claimed", text)
 
@@ -95,7 +96,7 @@ class Examples(unittest.TestCase):
                               "description.schedule_backward is no schedule: schedule: 'bq' in "
                               "'two_pass:bq' is not key=value")]:
             library = f"{PLUGINS}/libnonsense_{kind}.so"
-            code, text, _ = attest("certify", library, "--cases", "3", "--json")
+            code, text, _ = attest("certify", library, "--cases", "3", *SMALL, "--json")
             self.assertEqual(code, 1, text)
             kernel, = json.loads(text)["kernels"]
             self.assertEqual(kernel["verdict"], "violated")
@@ -116,7 +117,7 @@ class Findings(unittest.TestCase):
 
     def found(self, name, kind, expected, *options):
         kernel = misbehaving(name)
-        code, text, _ = attest("certify", kernel, "--cases", "3", *options)
+        code, text, _ = attest("certify", kernel, "--cases", "3", *SMALL, *options)
         self.assertEqual(code, expected, text)
         self.assertRegex(text, rf"\b{kind}: ", text)
         self.assertRegex(text, r"\(\d+ cases", text)
@@ -136,7 +137,7 @@ class Findings(unittest.TestCase):
 
     def test_inputs_of_a_crash_are_saved(self):
         with tempfile.TemporaryDirectory() as folder:
-            code, text, _ = attest("certify", misbehaving("crash"), "--cases", "2", "--failures",
+            code, text, _ = attest("certify", misbehaving("crash"), "--cases", "2", *SMALL, "--failures",
                                    folder)
             self.assertEqual(code, 4, text)
             files = os.listdir(folder)
@@ -212,7 +213,7 @@ class Findings(unittest.TestCase):
         self.found("keep_pointer", "stale_memory", 1)
 
     def test_state_of_results(self):
-        code, text, _ = attest("certify", misbehaving("fail_after_ten"), "--cases", "6")
+        code, text, _ = attest("certify", misbehaving("fail_after_ten"), "--cases", "6", *SMALL)
         self.assertEqual(code, 1, text)
         self.assertRegex(text, r"state: check \d+ of this case in one process fails", text)
         line = re.search(r"reproduce: attest (.*--repeat \d+)", text).group(1)
@@ -223,7 +224,7 @@ class Findings(unittest.TestCase):
     def test_state_of_other_calls(self):
         """The line names the calls that bring the failure, and needs each of them."""
         kernel = f"{PLUGINS}/libfailing.so:keeps_plan"
-        code, text, _ = attest("certify", kernel, "--only", "reference_forward", "--cases", "200")
+        code, text, _ = attest("certify", kernel, "--only", "reference_forward", "--cases", "200", *SMALL)
         self.assertEqual(code, 1, text)
         self.assertRegex(text, r"state: fails after another check in one process, and not without: ")
         words = shlex.split(re.search(r"reproduce: attest (.*)", text).group(1))
@@ -238,7 +239,7 @@ class Findings(unittest.TestCase):
     def test_what_a_call_says(self):
         with tempfile.TemporaryDirectory() as folder:
             junit, html = os.path.join(folder, "junit.xml"), os.path.join(folder, "report.html")
-            code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:says_why", "--cases", "2",
+            code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:says_why", "--cases", "2", *SMALL,
                                    "--json", "--junit", junit, "--html", html)
             self.assertEqual(code, 1, text)
             finding, = json.loads(text)["kernels"][0]["findings"]
@@ -254,14 +255,14 @@ class Findings(unittest.TestCase):
                 self.assertIn("also fails", shown)
 
     def test_exception(self):
-        code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:throws_error", "--cases", "2")
+        code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:throws_error", "--cases", "2", *SMALL)
         self.assertEqual(code, 4, text)
         self.assertIn("exception: std::runtime_error: 'no plan for this shape' was thrown", text)
         self.assertEqual(text.count("reproduce:"), 1, text)
 
     def test_refusals_are_counted(self):
         code, text, _ = attest("certify", f"{PLUGINS}/libfailing.so:refuses_with_text", "--cases",
-                               "6")
+                               "6", *SMALL)
         self.assertEqual(code, 3, text)
         lines = [line for line in text.splitlines() if "it says: one query alone" in line]
         self.assertEqual(len(lines), 1, text)
@@ -289,7 +290,7 @@ class Findings(unittest.TestCase):
                  "change_nice": "scheduling", "bind_thread": "scheduling",
                  "signal_certifier": "parent_signal", "exit_without_memory": "memory",
                  "leave_group_and_hang": "hang"}
-        code, text, _ = attest("certify", misbehaving(), "--cases", "2", "--timeout", "1",
+        code, text, _ = attest("certify", misbehaving(), "--cases", "1", *SMALL, "--timeout", "1",
                                "--memory-limit", "200", "--json")
         self.assertEqual(code, 4)
         findings = {k["kernel"].split(":")[-1]: k["findings"]
@@ -308,7 +309,7 @@ class Findings(unittest.TestCase):
         self.assertLessEqual(set(findings), {"allocate", "exit_without_memory", "bind_thread"})
 
     def test_one_fault_is_one_finding(self):
-        _, text, _ = attest("certify", misbehaving("abort"), "--cases", "3")
+        _, text, _ = attest("certify", misbehaving("abort"), "--cases", "3", *SMALL)
         self.assertEqual(text.count("reproduce:"), 1, text)
 
     def test_built_in_isolated(self):

@@ -249,7 +249,7 @@ TEST_CASE(
       continue;                                         // certify/plan/long_problems_test
     if (on_fixed_problems(record.defect)) continue;     // above
     if (breaks_claim_of_bits(record.defect)) continue;  // above
-    if (!attest::testing::is_turn(trial++, 4)) continue;
+    if (!attest::testing::is_turn(trial++, 8)) continue;
     const attest_kernel& kernel = fixtures::defective_kernel(record.defect);
     const std::uint64_t first = first_refusal_by_any(kernel);
     INFO(record.name);

@@ -53,6 +53,7 @@ CampaignOptions parse_options(std::string_view line) {
        {"seed", [&](auto& text) { options.seed = whole_number("seed", text, 0); }},
        {"data_seed", [&](auto& text) { options.data_seed = whole_number("data_seed", text, 0); }},
        {"cases", [&](auto& text) { options.cases = whole_number("cases", text, 0, kMostCases); }},
+       {"shapes", [&](auto& text) { options.shapes = certify::parse_shapes(text); }},
        {"jobs",
         [&](auto& text) {
           options.jobs = static_cast<unsigned>(whole_number("jobs", text, 1, kMostJobs));

@@ -30,8 +30,8 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
             limits: Optional[Iterable[str]] = None, gradients: Optional[bool] = None,
             backward: Optional[Callable[..., Any]] = None, empty_row: Optional[str] = None,
             past_length: Optional[str] = None, lse_base: Optional[str] = None, tier: str = "smoke",
-            seed: int = 1, cases: Optional[int] = None, jobs: Optional[int] = None,
-            problems: Iterable[str] = (), only: Optional[str] = None,
+            seed: int = 1, cases: Optional[int] = None, shapes: Optional[str] = None,
+            jobs: Optional[int] = None, problems: Iterable[str] = (), only: Optional[str] = None,
             executor: Union[Executor, Callable[[], Executor], None] = None,
             shards: Optional[int] = None) -> Report:
     """Runs the campaign of `attest certify` on a function of attention and returns its report.
@@ -63,7 +63,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
                  where it is given sinks and a bias.
     `empty_row`  what rows without a visible key hold, as in `assert_close`: claims such rows.
     `past_length`  "not_written": rows past query lengths hold anything in what it returns.
-    `tier`, `seed`, `cases`, `jobs`, `problems`, `only` are options of `attest certify --help`.
+    `tier`, `seed`, `cases`, `shapes`, `jobs`, `problems`, `only` are options of `attest certify --help`.
     `executor`   of `concurrent.futures`, Dask or mpi4py: its workers run the campaign in so many
                  `shards` (32), each with one job unless told otherwise. A lost shard runs again; in
                  a pool that broke, where a function that makes the executor is given in its place.
@@ -76,7 +76,7 @@ def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None
     function = Function(fn, convention(like, fn), limits=limits)
     if isinstance(problems, str):
         raise TypeError(f"problems is {problems!r}; give a list of problems")
-    words = {"tier": tier, "seed": seed, "cases": cases, "only": only,
+    words = {"tier": tier, "seed": seed, "cases": cases, "shapes": shapes, "only": only,
              "jobs": 1 if jobs is None and executor is not None else jobs}
     options = " ".join([*(f"{name}={value}" for name, value in words.items() if value is not None),
                         *(f"problem={problem}" for problem in problems)])

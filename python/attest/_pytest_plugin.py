@@ -22,6 +22,7 @@ from attest._report import Report
 _PROVES_NOTHING = ("vacuous", "unsupported")
 _OPTIONS = {"tier": (str, "smoke, fast or full"), "seed": (int, "seed of the cases"),
             "cases": (int, "so many generated cases, and no others for what was not met"),
+            "shapes": (str, "none: not those of published models"),
             "jobs": (int, "threads of a campaign; 1 in a worker of xdist")}
 
 

@@ -8,7 +8,7 @@ from unittest import mock
 import attest
 from attest._emulation.devices import placing
 
-SMALL = {"cases": 2, "dtypes": ["f32"], "only": "reference_forward", "jobs": 1}
+SMALL = {"cases": 2, "shapes": "none", "dtypes": ["f32"], "only": "reference_forward", "jobs": 1}
 TWO_OF_JAX = {"XLA_FLAGS": "--xla_force_host_platform_device_count=2"}
 
 

@@ -13,7 +13,7 @@ from plain.pages import MISTAKES, attention, shown
 import attest
 
 PROBLEM = "b=2,hq=4,hkv=2,sq=5,sk=9,d=8,mask=lengths_9_6+causal_br,paged_kv=3_1"
-OPTIONS = {"problems": [PROBLEM], "cases": 8, "dtypes": ["f32"]}
+OPTIONS = {"problems": [PROBLEM], "cases": 8, "shapes": "none", "dtypes": ["f32"]}
 
 
 class OfNumpy(Gradients):

@@ -41,7 +41,7 @@ constexpr std::uint64_t kMostCases = 1000000000;
 struct CertifyOptions {
   std::vector<std::string> kernels, except;
   bool all = false, correct = false, json = false, verbose = false, defects = false;
-  std::string tier = "smoke", only, mask, out, resume, shard = "1/1";
+  std::string tier = "smoke", shapes = "model", only, mask, out, resume, shard = "1/1";
   std::vector<std::string> problems;
   std::string problem_file;
   ReportFiles reports;
@@ -130,6 +130,7 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   order.campaign.seed = options.seed;
   order.campaign.data_seed = options.data_seed;
   order.campaign.cases = options.cases;
+  order.campaign.shapes = parse_shapes(options.shapes);
   order.campaign.shard = parse_shard(options.shard);
   if (!options.only.empty()) order.campaign.law = proptest::find_law(options.only).name;
   if (!options.mask.empty()) order.campaign.mask = parse_campaign_mask(options.mask);
@@ -319,6 +320,9 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
       ->check(whole_number());
   command->add_option("--cases", options->cases, "generated cases instead of the tier's")
       ->check(whole_number(kMostCases));
+  command->add_option("--shapes", options->shapes,
+                      "model (default): those of published models, too; none: generated cases "
+                      "alone, for a quick look; certifies nothing");
   command->add_option("--data-seed", options->data_seed, "seed of the values, default --seed")
       ->check(whole_number());
   command
@@ -414,18 +418,20 @@ void add_certify(CLI::App& app, const Registry& registry, const io::ScheduleRegi
                     "every kernel that is broken on purpose, or those named: which law refuses "
                     "it, how soon, and which published rules do not");
   command->callback([&registry, &schedules, &action, options, command] {
-    for (const char* other :
-         {"--all",          "--correct",  "--except",   "--only",      "--mask",
-          "--problem",      "--problems", "--shard",    "--resume",    "--merge",
-          "--html",         "--junit",    "--sarif",    "--markdown",  "--github",
-          "--source",       "--failures", "--max-time", "--fail-fast", "--known-failures",
-          "--failed-first", "--estimate"}) {
+    for (const char* other : {"--all",          "--correct",   "--except",
+                              "--only",         "--mask",      "--shapes",
+                              "--problem",      "--problems",  "--shard",
+                              "--resume",       "--merge",     "--html",
+                              "--junit",        "--sarif",     "--markdown",
+                              "--github",       "--source",    "--failures",
+                              "--max-time",     "--fail-fast", "--known-failures",
+                              "--failed-first", "--estimate"}) {
       if (!options->defects || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format("--defects and {} together; pass one of them", other));
     }
     for (const char* other :
          {"kernel", "--all", "--correct", "--except", "--tier", "--seed", "--data-seed", "--cases",
-          "--only", "--mask", "--problem", "--problems", "--shard", "--resume"}) {
+          "--shapes", "--only", "--mask", "--problem", "--problems", "--shard", "--resume"}) {
       if (command->count("--merge") == 0 || command->count(other) == 0) continue;
       throw InvalidProblem(fmt::format(
           "--merge and {} together; the shards' certificates name kernels and options", other));

@@ -15,7 +15,7 @@ import time
 import unittest
 
 ATTEST = sys.argv[1]
-KERNEL = ["cpu/standard", "--only", "reference_forward", "--cases", "20"]
+KERNEL = ["cpu/standard", "--only", "reference_forward", "--shapes", "none", "--cases", "20"]
 
 
 def attest(*words, code=0):
@@ -80,7 +80,7 @@ class Campaigns(unittest.TestCase):
         return parts, merged
 
     def test_shards(self):
-        words = ["broken/dv_halved", "cpu/standard", "--only", "reference_backward", "--cases", "8"]
+        words = ["broken/dv_halved", "cpu/standard", "--only", "reference_backward", "--cases", "8", "--shapes", "none"]
         attest("certify", *words, "--out", self.whole, code=1)
         parts, merged = self.merged_halves(words)
         self.assertEqual(certificate(merged), certificate(self.whole))
@@ -96,7 +96,7 @@ class Campaigns(unittest.TestCase):
         with open(problems, "w", encoding="utf-8") as file:
             file.write("# served\nsq=33,sk=70,d=8  # short\nsq=2300,sk=2300,d=8,mask=causal_br\n")
         words = ["broken/key_2100_dropped", "cpu/standard", "--only", "reference_forward",
-                 "--cases", "2", "--problem", "sq=5,sk=9,d=4", "--problems", problems]
+                 "--shapes", "none", "--cases", "2", "--problem", "sq=5,sk=9,d=4", "--problems", problems]
         attest("certify", *words, "--out", self.whole, code=1)
         found = certificate(self.whole)
         self.assertEqual([one.split(",mask")[0] for one in found["problems"]],
@@ -187,7 +187,7 @@ class Campaigns(unittest.TestCase):
     def test_output_comes_before_the_progress_that_follows_it(self):
         # One log for both, as CI systems have it: the first kernel's lines stand before the second ends.
         log = self.path("log.txt")
-        words = ["certify", "cpu/standard", "cpu/flash2", "--only", "reference_forward", "--cases", "100000"]
+        words = ["certify", "cpu/standard", "cpu/flash2", "--only", "reference_forward", "--cases", "100000", "--jobs", "1"]
         with open(log, "w", encoding="utf-8") as file:
             with subprocess.Popen([ATTEST, *words], stdout=file, stderr=file) as running:
                 limit = time.monotonic() + 120
@@ -232,7 +232,7 @@ class Campaigns(unittest.TestCase):
         self.assertIn("times compulsory_backward", whole)
 
     def test_progress_elsewhere_than_on_a_terminal(self):
-        code = [ATTEST, "certify", "cpu/standard", "--cases", "20000"]
+        code = [ATTEST, "certify", "cpu/standard", "--only", "ones", "--cases", "100000", "--jobs", "1"]
         with subprocess.Popen(code, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               text=True) as running:
             # On a busy machine the first line comes before the first check ends.

@@ -11,7 +11,7 @@ GROUPED = "sq=5,sk=9,hq=4,hkv=2,d=8,mask=causal_br"
 # Outside nightly a right function is held against the exact result alone, for time.
 FORWARD = {} if "ATTEST_NIGHTLY" in os.environ else {"only": "reference_forward"}
 BACKWARD = {} if "ATTEST_NIGHTLY" in os.environ else {"only": "reference_backward"}
-SMALL = {"isolate": False, "cases": 4, "dtypes": ["f32"], "problems": [GROUPED]}
+SMALL = {"isolate": False, "cases": 4, "shapes": "none", "dtypes": ["f32"], "problems": [GROUPED]}
 
 
 def expanded(array, q):
@@ -81,7 +81,7 @@ class Gradients(unittest.TestCase):
         kernel = report.certificate["kernels"][0]
         self.assertEqual(tuple(kernel["description"]["directions"]), directions)
         self.assertEqual(kernel["coverage"]["refused"], [])
-        self.assertTrue(all("never" in gap for gap in kernel["incomplete"]), kernel["incomplete"])
+        self.assertTrue(all("never" in gap or "--shapes none" in gap for gap in kernel["incomplete"]), kernel["incomplete"])
         self.assertEqual("backward" in directions, "dK" in kernel["worst"])
         return kernel
 
