@@ -306,6 +306,7 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
     return problems.mask ? with_mask(problem, *problems.mask) : problem;
   };
   for (const fixtures::Model& model : fixtures::models()) {
+    if (problems.shapes == Shapes::none) break;
     const Problem problem =
         masked(loss ? proptest::loss_problem_like(model.laptop, DType::f32) : model.laptop);
     if (auditor.claimed(problem)) auditor.count_shape(problem);

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "certify/campaign/campaign_mask.hpp"
+#include "certify/campaign/campaign_options.hpp"
 #include "core/abi/attest_kernel.h"
 #include "core/problem.hpp"
 #include "io/schedule/schedule_count.hpp"
@@ -36,6 +36,7 @@ struct AuditedProblems {
   proptest::Tier tier = proptest::Tier::smoke;
   std::uint64_t seed = 1;
   std::optional<CampaignMask> mask;
+  Shapes shapes = Shapes::model;
 };
 
 /// The fields of a description that name one.

@@ -14,7 +14,8 @@ CampaignResult kernel_campaign(const io::ScheduleRegistry& schedules, const atte
       [&line](std::uint64_t done, std::uint64_t total) { line.update(done, total); }, surveillance);
   if (!options.law && options.shard.whole() && !surveillance.interrupted()) {
     const auto audit = [&](NamedSchedule which) {
-      return audit_schedule(schedules, kernel, which, {options.tier, options.seed, options.mask});
+      return audit_schedule(schedules, kernel, which,
+                            {options.tier, options.seed, options.mask, options.shapes});
     };
     attach(result, audit(NamedSchedule::schedule), audit(NamedSchedule::schedule_backward));
   }
