@@ -72,7 +72,7 @@ std::vector<std::string> all_spellings(const io::ScheduleFamily& family, std::in
 
 TEST_CASE("no tiles move fewer words than those chosen", "[cpu][schedules]") {
   constexpr std::int64_t kLargest = 6;
-  const int rounds = attest::testing::is_nightly() ? 60 : 10;
+  const int rounds = attest::testing::is_nightly() ? 60 : 6;
   Rng rng(21);
   int compared = 0;
   for (const auto& family : dense_schedules().families()) {

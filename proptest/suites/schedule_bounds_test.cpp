@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "io/schedule/best_schedule.hpp"
 #include "io/schedule/schedule_count.hpp"
 #include "schedules/register.hpp"
@@ -81,10 +82,9 @@ void check_none_below(std::uint64_t seed, int problems) {
                     traffic.peak.words.value());
       const std::int64_t words = traffic.total_words().value();
       for (const io::Bound& bound : bounds) {
-        if (!bound.is_lower_bound()) continue;
-        INFO(text << " on " << problem.to_string() << " in " << traffic.peak.words.value()
-                  << " words: " << bound.to_string());
-        CHECK(bound.words <= words);
+        if (!bound.is_lower_bound() || bound.words <= words) continue;
+        FAIL_CHECK(text << " on " << problem.to_string() << " in " << traffic.peak.words.value()
+                        << " words moves " << words << ", below " << bound.to_string());
       }
       const auto best = io::greatest(bounds);
       if (!best || best->words == 0) continue;
@@ -105,7 +105,7 @@ void check_none_below(std::uint64_t seed, int problems) {
 }
 
 TEST_CASE("no schedule is below a bound", "[schedules][bounds]") {
-  check_none_below(20261121, kProblems);
+  check_none_below(20261121, attest::testing::is_nightly() ? kProblems : kProblems / 3);
 }
 
 TEST_CASE("no schedule is below a bound on many problems", "[.large]") {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/testing/catch.hpp"
+#include "core/testing/nightly.hpp"
 #include "cpu/testing/judged_call.hpp"
 #include "schedules/dense/flash2.hpp"
 #include "schedules/dense/key_stationary.hpp"
@@ -24,7 +25,7 @@ using attest::testing::Dlse;
 using attest::testing::Memory;
 using testing::sparse_schedules;
 
-constexpr int kCases = 150;  // for each schedule
+const int kCases = attest::testing::is_nightly() ? 150 : 50;  // for each schedule
 
 // Gradients of a schedule against the definition, from O and LSE of flash2.
 double worst_gradient(const io::Schedule& schedule, Call& call) {
