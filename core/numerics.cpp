@@ -24,7 +24,12 @@ void require(const char* field, double value) {
 
 // The type that a field names which is not 0.
 DType named_type(std::int32_t field, DType tensors) {
-  return field == ATTEST_INPUT_DTYPE ? tensors : dtype_of(static_cast<attest_dtype>(field - 1));
+  if (field == ATTEST_INPUT_DTYPE) return tensors;
+  for (const DType type : all_dtypes()) {  // an enumeration cannot hold a number that is no code
+    if (static_cast<std::int32_t>(abi(type)) == field - 1) return type;
+  }
+  throw InvalidProblem("numerics names the dtype of code " + std::to_string(field - 1) +
+                       ", which is none; use 0 or 1 + an attest_dtype");
 }
 
 // The type that a field says values of the accumulator are rounded to, unless it holds all of them.

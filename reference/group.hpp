@@ -25,6 +25,12 @@ namespace attest::reference {
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 using Vector = Eigen::VectorXd;
 
+/// Sums of columns, one each; zeros without rows, where Eigen moves a null pointer.
+inline Vector column_sums(const Matrix& m) {
+  if (m.rows() == 0) return Vector::Zero(m.cols());
+  return m.colwise().sum().transpose();
+}
+
 struct Group {
   Sequence sequence;
   std::int64_t kv_head = 0;

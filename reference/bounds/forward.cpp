@@ -30,7 +30,7 @@ struct Values {
       : V(padded_columns(values)),
         magnitude(V.cwiseAbs()),
         square(V.cwiseAbs2()),
-        total(magnitude.colwise().sum()) {}
+        total(column_sums(magnitude).transpose()) {}
 };
 
 // The sums over keys that each column of V needs, for one row.

@@ -106,7 +106,7 @@ Matrix bound_dV(const Pass& pass, const Matrix& exact) {
   const Matrix weight = pass.weight.array().colwise() * pass.growth.array();
   Matrix terms = weight.transpose() * pass.dO_magnitude;
   terms.rowwise() += W.transpose();
-  const Vector count = weights.support.colwise().sum().transpose();
+  const Vector count = column_sums(weights.support);
   const Vector chain = gamma(Matrix(count.array() + 2), pass.u());
   Matrix error = weight_error.transpose() * pass.dO_magnitude;
   error.rowwise() += W_error.transpose();
@@ -125,10 +125,9 @@ Matrix bound_dQ(const Pass& pass, const Matrix& exact) {
   const Matrix VK_error =
       gamma(VK_count, u).cwiseProduct(weights.V.magnitude.transpose() * weights.K.magnitude) +
       flush * VK_count;
-  const Vector sum_K = weights.K.values.colwise().sum().transpose();
-  const Vector K_count = weights.K.present.colwise().sum().transpose();
-  const Vector K_error =
-      gamma(Matrix(K_count), u).cwiseProduct(weights.K.magnitude.colwise().sum().transpose());
+  const Vector sum_K = column_sums(weights.K.values);
+  const Vector K_count = column_sums(weights.K.present);
+  const Vector K_error = gamma(Matrix(K_count), u).cwiseProduct(column_sums(weights.K.magnitude));
   const Matrix R = pass.dO * VK - pass.delta * sum_K.transpose();
   const Vector delta = pass.delta.cwiseAbs() + pass.delta_error;
   const Matrix R_error = (pass.dO_magnitude * VK_error + delta * K_error.transpose() +
@@ -155,7 +154,7 @@ Matrix bound_dQ(const Pass& pass, const Matrix& exact) {
 Matrix bound_dK(const Pass& pass, const Matrix& exact) {
   const SparseWeights& weights = pass.weights;
   const double u = pass.u(), flush = pass.flush();
-  const Vector Q_count = weights.Q.present.colwise().sum().transpose();
+  const Vector Q_count = column_sums(weights.Q.present);
   const Vector chain_Q = gamma(Matrix(Q_count.array() + 2), u);
   // A = sum_i w_i dO_i^T Q_i and b = sum_i w_i delta_i Q_i: own errors, and magnitudes as computed.
   const Vector background = pass.growth.cwiseProduct(pass.background);
@@ -190,8 +189,7 @@ Matrix bound_dK(const Pass& pass, const Matrix& exact) {
   Matrix terms = (pass.growth.asDiagonal() * pass.pair).transpose() * weights.Q.magnitude +
                  weights.V.magnitude * A;
   terms.rowwise() += b.transpose();
-  const Vector count =
-      weights.support.colwise().sum().transpose() + weights.V.present.rowwise().sum();
+  const Vector count = column_sums(weights.support) + weights.V.present.rowwise().sum();
   const Vector chain = gamma(Matrix(count.array() + 3), u);
   error += chain.asDiagonal() * terms;
   error.colwise() += flush * count;

@@ -29,10 +29,10 @@ struct Columns {
 };
 
 Columns columns_of(const SparseWeights& weights, double u) {
-  const Vector entries = weights.V.present.colwise().sum().transpose();
-  const Vector magnitudes = weights.V.magnitude.colwise().sum().transpose();
-  return {weights.V.values.colwise().sum().transpose(),
-          gamma(Matrix(entries), u).cwiseProduct(magnitudes), weights.support * weights.V.present};
+  const Vector entries = column_sums(weights.V.present);
+  const Vector magnitudes = column_sums(weights.V.magnitude);
+  return {column_sums(weights.V.values), gamma(Matrix(entries), u).cwiseProduct(magnitudes),
+          weights.support * weights.V.present};
 }
 
 double bound_output(const SparseWeights& weights, const Matrix& g, const Numerics& numerics,

@@ -182,7 +182,8 @@ TEST_CASE("not a library") {
   refused(patched(directory, kType, kRelocatable), "not a shared library");
   const fs::path half = directory.path / "half.so";
   fs::copy_file(plugin("nonsense_good"), half);
-  fs::resize_file(half, fs::file_size(half) / 2);
+  constexpr std::uintmax_t kPage = 4096;  // less than what is loaded, whatever debugging adds
+  fs::resize_file(half, kPage);
   refused(half.string(), "is cut off: it has ");
   fs::resize_file(half, 70);
   refused(half.string(), "is cut off: it has 70 bytes");

@@ -51,8 +51,8 @@ enum class Start : std::uint8_t { sum, scaled, zero };
 template <Start kStart, bool kAcross, std::int64_t kRows, std::int64_t kVectors>
 HWY_INLINE void add_tile(const Task& t, std::int64_t i, std::int64_t j) {
   float* const C = t.C + i * t.ldc + j;
-  const float* A = t.A + (kAcross ? i : i * t.a_stride);
-  const float* B = t.B + j;
+  const float* A = t.depth == 0 ? t.A : t.A + (kAcross ? i : i * t.a_stride);
+  const float* B = t.depth == 0 ? t.B : t.B + j;  // nothing may be there
   V sum[kRows][kVectors];
   ATTEST_UNROLL
   for (std::int64_t r = 0; r < kRows; ++r) {
