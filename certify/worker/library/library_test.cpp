@@ -180,13 +180,13 @@ TEST_CASE("not a library") {
   refused(patched(directory, kClass, kClass32), "another word size");
   refused(patched(directory, kOrder, kBigEndian), "another byte order");
   refused(patched(directory, kType, kRelocatable), "not a shared library");
-  const fs::path half = directory.path / "half.so";
-  fs::copy_file(plugin("nonsense_good"), half);
+  const fs::path cut = directory.path / "cut.so";
+  fs::copy_file(plugin("nonsense_good"), cut);
   constexpr std::uintmax_t kPage = 4096;  // less than what is loaded, whatever debugging adds
-  fs::resize_file(half, kPage);
-  refused(half.string(), "is cut off: it has ");
-  fs::resize_file(half, 70);
-  refused(half.string(), "is cut off: it has 70 bytes");
+  fs::resize_file(cut, kPage);
+  refused(cut.string(), "is cut off: it has ");
+  fs::resize_file(cut, 70);
+  refused(cut.string(), "is cut off: it has 70 bytes");
 }
 
 // attest_description before it had a field for the backward schedule.
