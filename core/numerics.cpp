@@ -25,11 +25,11 @@ void require(const char* field, double value) {
 // The type that a field names which is not 0.
 DType named_type(std::int32_t field, DType tensors) {
   if (field == ATTEST_INPUT_DTYPE) return tensors;
-  for (const DType type : all_dtypes()) {  // an enumeration cannot hold a number that is no code
-    if (static_cast<std::int32_t>(abi(type)) == field - 1) return type;
+  try {
+    return dtype_of(std::int64_t{field} - 1);
+  } catch (const InvalidProblem& unknown) {
+    throw InvalidProblem("numerics: " + std::string(unknown.what()) + "; 1 + that, or 0");
   }
-  throw InvalidProblem("numerics names the dtype of code " + std::to_string(field - 1) +
-                       ", which is none; use 0 or 1 + an attest_dtype");
 }
 
 // The type that a field says values of the accumulator are rounded to, unless it holds all of them.

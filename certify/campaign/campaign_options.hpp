@@ -22,7 +22,7 @@ Shard parse_shard(const std::string& text);
 std::string to_string(const Shard& shard);
 
 /// Shapes of problems that a campaign adds to the generated ones.
-enum class Shapes { model, none };
+enum class Shapes : std::uint8_t { model, none };
 
 /// "model", those of published models, or "none". Throws InvalidProblem for others.
 /// [certify/plan/plan_test "shapes are spelled"]

@@ -73,15 +73,14 @@ float float_from_f16(std::uint16_t bits) {
   return std::bit_cast<float>(sign | ((exponent + 112u) << 23) | (fraction << 13));
 }
 
-DType dtype_of(attest_dtype code) {
+DType dtype_of(std::int64_t code) {
   std::string known;
   for (const DTypeFacts& row : kDTypes) {
     if (row.code == code) return row.dtype;
     known += (known.empty() ? "" : row.dtype == kDTypes.back().dtype ? " or " : ", ");
     known += row.abi_name;
   }
-  throw InvalidProblem("dtype code " + std::to_string(static_cast<int>(code)) +
-                       " is unknown; use " + known);
+  throw InvalidProblem("dtype code " + std::to_string(code) + " is unknown; use " + known);
 }
 
 double ulp(DType dtype, double x) {

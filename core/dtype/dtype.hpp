@@ -68,8 +68,10 @@ constexpr std::string_view name(DType dtype) { return facts(dtype).name; }
 /// Returns the ABI's code of a dtype.
 constexpr attest_dtype abi(DType dtype) { return facts(dtype).code; }
 
-/// Returns the dtype of an ABI code. Throws InvalidProblem for an unknown one.
-DType dtype_of(attest_dtype code);
+/// Returns the dtype of an ABI code. Throws InvalidProblem for an unknown one. It takes a number:
+/// an enumeration cannot hold one that is no code.  [core/dtype/dtype_test "unknown codes are
+/// refused"]
+DType dtype_of(std::int64_t code);
 
 /// Returns the unit roundoff: 2^-53, 2^-24, 2^-8, 2^-11.
 constexpr double unit_roundoff(DType dtype) { return facts(dtype).unit_roundoff; }

@@ -10,6 +10,7 @@
 
 #include "core/dtype/dtype_range.hpp"
 #include "core/dtype/element.hpp"
+#include "core/error.hpp"
 #include "core/tensor.hpp"
 #include "core/testing/abi_enum.hpp"
 #include "core/testing/catch.hpp"
@@ -203,6 +204,11 @@ std::set<std::string> misnamed(const Table& rows, const std::string& header) {
   std::multiset<testing::Enumerator> names;
   for (const DTypeFacts& row : rows) names.emplace(row.code, row.abi_name);
   return testing::differing(names, testing::enumerators(header, "typedef enum attest_dtype {"));
+}
+
+TEST_CASE("unknown codes are refused", "[dtype]") {
+  for (const DType dtype : all_dtypes()) CHECK(dtype_of(abi(dtype)) == dtype);
+  for (const std::int64_t code : {-1, 4, 255}) CHECK_THROWS_AS(dtype_of(code), InvalidProblem);
 }
 
 TEST_CASE("the table has the dtypes of the ABI", "[dtype]") {

@@ -23,7 +23,7 @@ std::multiset<Enumerator> enumerators(const std::string& header, const std::stri
   const std::string whole = header.substr(begin, header.find("\n}", begin) - begin);
   const std::string text =
       std::regex_replace(whole.substr(whole.find('{') + 1), std::regex(R"(/\*[^]*?\*/)"), "");
-  static const std::regex form(R"(\s*(ATTEST_\w+)\s*=\s*(1 << )?(\d+)\s*(,|$))");
+  static const std::regex form(R"(\s*(ATTEST_\w+)\s*=\s*(1u? << )?(\d+)\s*(,|$))");
   std::multiset<Enumerator> found;
   std::size_t read = 0;
   for (std::sregex_iterator at(text.begin(), text.end(), form), end; at != end; ++at) {

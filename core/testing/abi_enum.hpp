@@ -18,7 +18,7 @@ std::string abi_header();
 std::string edited(std::string text, const std::string& was, const std::string& is);
 
 /// Returns the enumerators of the enum that begins with `opening`, up to its brace, as
-/// `ATTEST_NAME = VALUE` or `= 1 << BIT`. One that is written otherwise throws.
+/// `ATTEST_NAME = VALUE`, `= 1 << BIT` or `= 1u << BIT`. One that is written otherwise throws.
 /// [core/features/score_features_test "each bit of the claims"]
 std::multiset<Enumerator> enumerators(const std::string& header, const std::string& opening);
 

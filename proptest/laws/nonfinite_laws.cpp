@@ -201,7 +201,7 @@ LawResult check_nan(const attest_kernel& kernel, const Case& c) {
 DType weights_dtype(const attest_numerics& n, DType tensors) {
   const std::int32_t type = n.p_cast != 0 ? n.p_cast : n.accumulator;
   if (type == ATTEST_INPUT_DTYPE) return tensors;
-  if (type > 0) return dtype_of(static_cast<attest_dtype>(type - 1));
+  if (type > 0) return dtype_of(type - 1);
   return tensors == DType::f64 ? DType::f64 : DType::f32;
 }
 
