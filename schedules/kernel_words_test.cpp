@@ -1,6 +1,8 @@
 // The words of cpu/flash2 are those of the schedules that it names: its own code, counted, against
 // their closed forms; its bits do not depend on whether it is counted.
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "core/testing/catch.hpp"
 #include "core/testing/kernel_call.hpp"
@@ -36,7 +38,9 @@ constexpr const char* kProblems[] = {"sq=1,sk=1,d=1",
 
 TEST_CASE("forward of cpu/flash2 moves the words of its schedule", "[cpu][schedules]") {
   const attest_kernel& kernel = cpu::flash2_kernel();
-  for (const char* text : kProblems) {
+  std::vector<const char*> problems(std::begin(kProblems), std::end(kProblems));
+  problems.push_back("hq=4,hkv=2,sq=200,sk=300,d=8");  // more queries of a group than a tile has
+  for (const char* text : problems) {
     INFO(text);
     Call counted(Problem::parse(text), 1, {Memory::spelled, 1, 1, Dlse::absent});
     Call native(Problem::parse(text), 1, {Memory::scattered, 3, 1, Dlse::absent});

@@ -41,7 +41,9 @@ void require_form(const attest_kernel& kernel, const CampaignMask& mask) {
   const std::uint32_t features = kernel.description.features;
   if (mask_form(sparsity, features) != 0) return;
   std::string taken = "none";
-  if ((features & ATTEST_BLOCK_MASK) != 0) taken = "ATTEST_BLOCK_MASK (block_…, blockband_…)";
+  if ((features & ATTEST_BLOCK_MASK) != 0) {
+    taken = "ATTEST_BLOCK_MASK (block_…, blockband_…, butterfly_…)";
+  }
   if ((features & ATTEST_NM_MASK) != 0) taken = "ATTEST_NM_MASK (nm_…)";
   if (sparsity == nullptr && (features & ATTEST_CSR_MASK) != 0) taken = "lists, not boolean masks";
   throw InvalidProblem(

@@ -25,9 +25,13 @@
 
 /// From a schedule struct to io::ScheduleFamily. A schedule struct has
 ///
-///   static constexpr const char* kName, *kSummary, and static const Parameters<…>& parameters()
+///   Head: ForwardHead, BackwardHead or LossHead; kDense, of a template over walks
+///   static constexpr const char* kName, *kSummary
+///   static std::vector<Parameter<S>> parameters()
 ///   optionally static constexpr const char* kSource, the paper and the algorithm it comes from
 ///   optionally static constexpr io::KernelClass kClass, what the bounds may take for granted
+///   optionally kReadsSaved, of a backward that reads what its own forward left, and kNoSoftcap, of
+///   one that stores P (direction_of.hpp)
 ///   run(machine, head), cost(head)
 ///   optionally static void choose(schedule&, value of `rule`, problem, fast words)
 ///   optionally prepare(problem), what it takes from the problem before its tiles are chosen
