@@ -10,7 +10,7 @@
 #include "certify/campaign/batches.hpp"
 #include "certify/campaign/campaign_options.hpp"
 #include "certify/count/schedule_audit.hpp"
-#include "certify/plan/pairwise.hpp"
+#include "certify/plan/pairs/pairwise.hpp"
 #include "certify/plan/sizes.hpp"
 #include "certify/report/html/evidence.hpp"
 #include "certify/report/ratio.hpp"

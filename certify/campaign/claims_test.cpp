@@ -5,7 +5,7 @@
 #include <mutex>
 #include <optional>
 
-#include "certify/plan/pairwise.hpp"
+#include "certify/plan/pairs/pairwise.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/testing/outside_claims.hpp"
 #include "certify/worker/library/description.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "certify/campaign/campaign_options.hpp"
-#include "certify/plan/pairwise.hpp"
+#include "certify/plan/pairs/pairwise.hpp"
 #include "proptest/laws/law.hpp"
 
 /// Plan of a campaign's checks, in a fixed order that depends on nothing but the options.

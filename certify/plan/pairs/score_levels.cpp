@@ -1,4 +1,4 @@
-#include "certify/plan/score_levels.hpp"
+#include "certify/plan/pairs/score_levels.hpp"
 
 #include <algorithm>
 #include <array>

@@ -56,7 +56,7 @@ const std::array<FactorWords, kFactors>& factors();
 bool is_packed(std::size_t mask);
 
 /// Returns the levels that a problem meets in a direction.
-/// [certify/plan/pairwise_test "pairs of a problem"]
+/// [certify/plan/pairs/pairwise_test "pairs of a problem"]
 Levels levels_of(const Problem& problem, Direction direction);
 
 /// Calls `visit(a, level of a, b, level of b)` for each two factors.

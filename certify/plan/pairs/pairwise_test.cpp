@@ -1,4 +1,4 @@
-#include "certify/plan/pairwise.hpp"
+#include "certify/plan/pairs/pairwise.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -28,7 +28,7 @@ struct ScoreLevel {
 
 /// Returns the levels; later ones demand more. Each feature alone, with a negative scale where the
 /// sign does not pass through it, and two by two; storage of K and V alone, each of its kinds.
-/// [certify/plan/pairwise_test "what is claimed can be met"]
+/// [certify/plan/pairs/pairwise_test "what is claimed can be met"]
 const std::vector<ScoreLevel>& score_levels();
 
 }  // namespace attest::certify

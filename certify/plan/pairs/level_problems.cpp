@@ -1,4 +1,4 @@
-#include "certify/plan/level_problems.hpp"
+#include "certify/plan/pairs/level_problems.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "certify/plan/score_levels.hpp"
+#include "certify/plan/pairs/score_levels.hpp"
 #include "core/dtype/dtype.hpp"
 #include "proptest/judge/claims.hpp"
 #include "proptest/judge/limits.hpp"

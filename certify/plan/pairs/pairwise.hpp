@@ -22,16 +22,16 @@ using Pairs = std::set<std::string>;
 
 /// The 36 pairs that a problem meets in a direction. A mask of several parts counts as the two of a
 /// level or else as the first it has of packed, boolean, lengths, window, causal.
-/// [certify/plan/pairwise_test "pairs of a problem"]
+/// [certify/plan/pairs/pairwise_test "pairs of a problem"]
 Pairs pairs_of(const Problem& problem, Direction direction);
 
 /// The pairs that some claimed problem meets; a pair that no problem can meet (packed sequences in
-/// bshd) is not among them.  [certify/plan/pairwise_test "what is claimed can be met"]
+/// bshd) is not among them.  [certify/plan/pairs/pairwise_test "what is claimed can be met"]
 Pairs claimed_pairs(const attest_description& description);
 
 /// Claimed cases that together meet all the pairs given; each meets as many of those still missing
 /// as any does. Sizes, values and threads are drawn with the seed.
-/// [certify/plan/pairwise_test "cases that meet pairs"]
+/// [certify/plan/pairs/pairwise_test "cases that meet pairs"]
 std::vector<proptest::Case> cases_meeting(const attest_description& description, Pairs missing,
                                           std::uint64_t seed);
 

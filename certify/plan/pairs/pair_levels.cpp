@@ -1,8 +1,8 @@
-#include "certify/plan/pair_levels.hpp"
+#include "certify/plan/pairs/pair_levels.hpp"
 
 #include <algorithm>
 
-#include "certify/plan/score_levels.hpp"
+#include "certify/plan/pairs/score_levels.hpp"
 #include "core/dtype/dtype.hpp"
 #include "proptest/judge/claims.hpp"
 

@@ -1,4 +1,4 @@
-#include "certify/plan/pairwise.hpp"
+#include "certify/plan/pairs/pairwise.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,9 +9,9 @@
 #include <string>
 #include <utility>
 
-#include "certify/plan/level_problems.hpp"
-#include "certify/plan/pair_levels.hpp"
-#include "certify/plan/score_levels.hpp"
+#include "certify/plan/pairs/level_problems.hpp"
+#include "certify/plan/pairs/pair_levels.hpp"
+#include "certify/plan/pairs/score_levels.hpp"
 #include "core/dtype/dtype.hpp"
 #include "core/error.hpp"
 #include "core/rng.hpp"
