@@ -1,12 +1,15 @@
 """ci/bench-cpu pairs ratios by round, sees a regression and no other, and escapes what it writes."""
+import glob
 import importlib.machinery
 import importlib.util
+import json
 import os
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.realpath(__file__))
+ROOT = os.path.join(HERE, '..', '..')
 LOADER = importlib.machinery.SourceFileLoader('bench_cpu', os.path.join(HERE, '..', 'bench-cpu'))
 bench = importlib.util.module_from_spec(importlib.util.spec_from_loader('bench_cpu', LOADER))
 LOADER.exec_module(bench)
@@ -51,6 +54,28 @@ class BenchTest(unittest.TestCase):
         self.assertIn('libxsmm-dev', missing['libxsmm'])
         self.assertIn('libopenblas-dev', missing['OpenBLAS'])
         self.assertNotIn('onednn/flash', found)
+
+    def test_the_table_has_a_row_for_each_problem(self):
+        rows = bench.rows_of(dict(RESULT, problem='b=1,hq=2,hkv=2,sq=4,sk=4,d=2,dv=2,mask=causal_tl,dtype=f32'), 'forward', 1)
+        self.assertEqual(bench.table(rows)[2:], ['| hq=2,sq=4,d=2,mask=causal_tl | forward | 2.00 [2.00 2.00] torch | 25 % |'])
+        twice = bench.table(rows + [dict(row, threads=2) for row in rows])
+        self.assertEqual(twice[2].count('2.00 [2.00 2.00] torch'), 2)
+        decode = bench.rows_of(RESULT, 'decode', 1)
+        self.assertIn(' 50 % of the bandwidth |', bench.table(decode)[2])
+
+    def test_the_documents_table_is_that_of_the_newest_record(self):
+        record = sorted(glob.glob(os.path.join(ROOT, 'certify', 'bench', 'results', '*.json')))[-1]
+        with open(record) as file, open(os.path.join(ROOT, 'docs', 'how-to', 'time-kernels.md')) as page:
+            rows, lines = json.load(file)['rows'], page.read().splitlines()
+        self.assertEqual([line for line in bench.table(rows) if line not in lines], [])
+        changed = [dict(row, best_peer='other/flash') if 'best_peer' in row else row for row in rows]
+        self.assertEqual(len([line for line in bench.table(changed) if line not in lines]), len(bench.table(rows)) - 2)
+
+    def test_a_record_is_read_as_it_was_written(self):
+        record = {'schema': 'attest-cpu-bench-1', 'rows': bench.rows_of(RESULT, 'forward', 1)}
+        text = bench.dumped(record)
+        self.assertEqual(json.loads(text), record)
+        self.assertEqual(len([line for line in text.splitlines() if '"problem"' in line]), len(record['rows']))
 
     def test_the_page_escapes(self):
         rows = bench.rows_of(RESULT, 'forward', 1)

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cmath>
+#include <iomanip>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -104,18 +107,23 @@ class Statement {
   Bound bound_;
 };
 
+/// The digits of a number before the point; one beyond 64 bits has some, too.
+inline std::string digits_of(double value) {
+  std::ostringstream text;
+  text << std::fixed << std::setprecision(0) << std::trunc(value);
+  return text.str();
+}
+
 /// "fast_words is 10; it must be at least 32", or nothing when value >= least.
 inline std::string below(const std::string& what, double value, double least) {
   if (value >= least) return "";
-  const auto text = [](double x) { return std::to_string(static_cast<long long>(x)); };
-  return what + " is " + text(value) + "; it must be at least " + text(least);
+  return what + " is " + digits_of(value) + "; it must be at least " + digits_of(least);
 }
 
 /// The same for value <= most.
 inline std::string above(const std::string& what, double value, double most) {
   if (value <= most) return "";
-  const auto text = [](double x) { return std::to_string(static_cast<long long>(x)); };
-  return what + " is " + text(value) + "; it must be at most " + text(most);
+  return what + " is " + digits_of(value) + "; it must be at most " + digits_of(most);
 }
 
 }  // namespace attest::io
