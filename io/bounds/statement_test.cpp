@@ -13,7 +13,8 @@ TEST_CASE("a condition that is not met is said in whole numbers", "[bounds]") {
 }
 
 TEST_CASE("numbers beyond 64 bits are said, too", "[bounds]") {
-  CHECK(above("fast_words", 0x1p63, 1) == "fast_words is 9223372036854775808; it must be at most 1");
+  CHECK(above("fast_words", 0x1p63, 1) ==
+        "fast_words is 9223372036854775808; it must be at most 1");
 }
 
 }  // namespace
