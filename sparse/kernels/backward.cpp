@@ -18,16 +18,16 @@ using cpu::RowBlock;
 
 // One thread's tiles; of gathered rows the scores lie in their first row.
 struct Tiles {
-  float *O, *dLSE, *LSE, *delta, *dQ, *dK, *dV, *P, *slope, *dS;
+  float *O, *dLSE, *LSE, *delta, *dK, *dV, *P, *slope, *dS;
 
   static std::int64_t floats(const attest_problem& problem) {
-    return kTile * (2 * problem.head_dim_qk + 2 * problem.head_dim_v + 3 + 3 * kTile);
+    return kTile * (problem.head_dim_qk + 2 * problem.head_dim_v + 3 + 3 * kTile);
   }
   Tiles(const attest_problem& problem, float* first) {
     const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
     Pieces pieces(first);
     O = pieces.take(kTile * dv), dLSE = pieces.take(kTile), LSE = pieces.take(kTile);
-    delta = pieces.take(kTile), dQ = pieces.take(kTile * d), dK = pieces.take(kTile * d);
+    delta = pieces.take(kTile), dK = pieces.take(kTile * d);
     dV = pieces.take(kTile * dv), P = pieces.take(kTile * kTile);
     slope = pieces.take(kTile * kTile), dS = pieces.take(kTile * kTile);
     if (!cpu::has_slope(problem)) slope = nullptr;
@@ -47,6 +47,7 @@ class Backward {
     Vt_ = pieces.rows(kv_heads, keys, dv);
     if (mask_.has_singles()) V_ = pieces.rows(kv_heads, keys, dv);
     Q_ = pieces.rows(heads, queries, d), dO_ = pieces.rows(heads, queries, dv);
+    dQ_ = pieces.rows(heads, queries, d);
     LSE_ = pieces.rows(heads, queries, 1), delta_ = pieces.rows(heads, queries, 1);
     threads_ = pieces.rest();
   }
@@ -58,13 +59,55 @@ class Backward {
                       Tiles(problem_, threads_ + thread * Tiles::floats(problem_)));
       });
     };
-    const std::vector<Task> keys = mask_.key_tasks();
+    const std::vector<Task> keys = mask_.key_tasks(), queries = mask_.query_tasks();
     on_threads(keys, &Backward::pack_keys);
-    on_threads(mask_.query_tasks(), &Backward::query_pass);  // packs its queries for the next
-    on_threads(keys, &Backward::key_pass);
+    if (is_one_pass_faster()) {
+      on_threads(queries, &Backward::begin_queries);
+      const std::vector<std::vector<Task>> of_heads = by_head(keys);
+      run_longest_first(work_of(of_heads), problem_.num_threads, [&](const Task& head, int thread) {
+        const Tiles own(problem_, threads_ + thread * Tiles::floats(problem_));
+        for (const Task& task : of_heads[static_cast<std::size_t>(head.head)]) {
+          gradients_of_keys(task, cpu::batch_of(problem_, task.batch), own, true);
+        }
+      });
+      on_threads(queries, &Backward::finish_queries);
+    } else {
+      on_threads(queries, &Backward::query_pass);  // packs its queries for the next
+      on_threads(keys, &Backward::key_pass);
+    }
   }
 
  private:
+  // One pass has five products of a tile and a task for each head of K, two have seven and a task
+  // for each tile.
+  bool is_one_pass_faster() const {
+    const std::int64_t heads = problem_.batch * problem_.num_heads_kv,
+                       threads = std::max(problem_.num_threads, 1);
+    return (heads + threads - 1) / threads * threads * 5 <= heads * 7;
+  }
+
+  // The tasks of each head of K, in their order.
+  std::vector<std::vector<Task>> by_head(const std::vector<Task>& keys) const {
+    std::vector<std::vector<Task>> heads(
+        static_cast<std::size_t>(problem_.batch * problem_.num_heads_kv));
+    for (const Task& task : keys) {
+      heads[static_cast<std::size_t>(task.batch * problem_.num_heads_kv + task.head)].push_back(
+          task);
+    }
+    return heads;
+  }
+
+  // A task for each of them; its head is the place among them.
+  static std::vector<Task> work_of(const std::vector<std::vector<Task>>& heads) {
+    std::vector<Task> tasks;
+    for (const std::vector<Task>& of_head : heads) {
+      Task task{0, static_cast<std::int64_t>(tasks.size()), 0, {0, 0}, 0, false};
+      for (const Task& one : of_head) task.work += one.work;
+      tasks.push_back(task);
+    }
+    return tasks;
+  }
+
   void pack_keys(const Task& task, const Batch& batch, const Tiles&) const {
     const Rows keys = existing(task.rows, batch);
     const RowBlock rows{batch.tensor_batch, batch.k_begin + keys.first, keys.count, task.head};
@@ -85,27 +128,45 @@ class Backward {
   // dQ of some queries: the key tiles and the single keys of their lists stream past.
   void query_pass(const Task& task, const Batch& batch, const Tiles& own) const {
     const std::int64_t d = problem_.head_dim_qk, count = task.rows.count;
-    const RowBlock rows = pack_queries(task, batch, own);
-    std::fill(own.dQ, own.dQ + count * d, 0.0f);
+    begin_queries(task, batch, own);
     if (!task.is_single) {
       mask_.tiles().for_keys(batch, task.tile, [&](Rows keys) {
         recompute(task.head, batch, task.rows, keys, own);
-        cpu::multiply_add(own.dQ, d, {own.dS, keys.count, 1}, keys_at(K_, task.head, batch, keys),
-                          d, count, d, keys.count);
+        cpu::multiply_add(queries_at(dQ_, task.head, batch, task.rows), d, {own.dS, keys.count, 1},
+                          keys_at(K_, task.head, batch, keys), d, count, d, keys.count);
       });
     }
+    finish_queries(task, batch, own);
+  }
+
+  void begin_queries(const Task& task, const Batch& batch, const Tiles& own) const {
+    pack_queries(task, batch, own);
+    float* const dQ = queries_at(dQ_, task.head, batch, task.rows);
+    std::fill(dQ, dQ + task.rows.count * problem_.head_dim_qk, 0.0f);
+  }
+
+  // Adds the single keys to dQ, and stores it.
+  void finish_queries(const Task& task, const Batch& batch, const Tiles& own) const {
+    const std::int64_t d = problem_.head_dim_qk, count = task.rows.count;
+    float* const dQ = queries_at(dQ_, task.head, batch, task.rows);
     if (mask_.has_singles()) {
       for (std::int64_t r = 0; r < count; ++r) {
-        add_single_keys(task.head, batch, task.rows.first + r, own, own.dQ + r * d);
+        add_single_keys(task.head, batch, task.rows.first + r, own, dQ + r * d);
       }
     }
-    cpu::scale_row(own.dQ, count * d, static_cast<float>(problem_.softmax_scale));
-    cpu::store_rows(*args_.dQ, rows, own.dQ);
+    cpu::scale_row(dQ, count * d, static_cast<float>(problem_.softmax_scale));
+    cpu::store_rows(*args_.dQ, rows_of(task, batch), dQ);
+  }
+
+  void key_pass(const Task& task, const Batch& batch, const Tiles& own) const {
+    gradients_of_keys(task, batch, own, false);
   }
 
   // dK and dV of some keys: the query tiles and the single queries of their lists stream past, for
-  // all heads of the group. Keys that do not exist have none.
-  void key_pass(const Task& task, const Batch& batch, const Tiles& own) const {
+  // all heads of the group. Keys that do not exist have none. With dQ the tiles are added to it
+  // too, in the order of query_pass, so that the bits are those of two passes.
+  void gradients_of_keys(const Task& task, const Batch& batch, const Tiles& own,
+                         bool with_dQ) const {
     const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
     const Rows keys = existing(task.rows, batch);
     std::fill(own.dK, own.dK + task.rows.count * d, 0.0f);
@@ -120,6 +181,9 @@ class Backward {
                             queries.count);
           cpu::multiply_add(own.dK, d, {own.dS, 1, keys.count},
                             queries_at(Q_, head, batch, queries), d, keys.count, d, queries.count);
+          if (!with_dQ) return;
+          cpu::multiply_add(queries_at(dQ_, head, batch, queries), d, {own.dS, keys.count, 1},
+                            keys_at(K_, head, batch, keys), d, queries.count, d, keys.count);
         });
       }
       if (mask_.has_singles()) {
@@ -135,10 +199,13 @@ class Backward {
     cpu::store_rows(*args_.dV, rows, own.dV);
   }
 
-  RowBlock pack_queries(const Task& task, const Batch& batch, const Tiles& own) const {
+  RowBlock rows_of(const Task& task, const Batch& batch) const {
+    return {batch.tensor_batch, batch.q_begin + task.rows.first, task.rows.count, task.head};
+  }
+
+  void pack_queries(const Task& task, const Batch& batch, const Tiles& own) const {
     const Rows queries = task.rows;
-    const RowBlock rows{batch.tensor_batch, batch.q_begin + queries.first, queries.count,
-                        task.head};
+    const RowBlock rows = rows_of(task, batch);
     float* const dO = queries_at(dO_, task.head, batch, queries);
     cpu::load_rows(*args_.Q, rows, queries_at(Q_, task.head, batch, queries));
     cpu::load_rows(*args_.dO, rows, dO);
@@ -147,7 +214,6 @@ class Backward {
     if (args_.dLSE != nullptr) cpu::load_scalars(*args_.dLSE, rows, own.dLSE);
     cpu::row_deltas(dO, own.O, args_.dLSE != nullptr ? own.dLSE : nullptr, queries.count,
                     problem_.head_dim_v, queries_at(delta_, task.head, batch, queries));
-    return rows;
   }
 
   // P and dS of one tile.
@@ -222,7 +288,7 @@ class Backward {
   PackedRows K_{};
   PackedRows Kt_{}, Vt_{};  // transposed tile by tile
   PackedRows V_{};          // where there are single pairs
-  PackedRows Q_{}, dO_{}, LSE_{}, delta_{};
+  PackedRows Q_{}, dO_{}, dQ_{}, LSE_{}, delta_{};
   float* threads_ = nullptr;
 };
 
@@ -232,7 +298,7 @@ std::int64_t backward_floats(const attest_problem& problem) {
   const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
   return PackedRows::floats(problem.num_heads_kv, stored_keys(problem),
                             2 * d + (may_have_singles(problem) ? 2 : 1) * dv) +
-         PackedRows::floats(problem.num_heads_q, stored_queries(problem), d + dv + 2) +
+         PackedRows::floats(problem.num_heads_q, stored_queries(problem), 2 * d + dv + 2) +
          std::max(problem.num_threads, 1) * Tiles::floats(problem);
 }
 

@@ -139,7 +139,7 @@ TEST_CASE("the number of threads changes no bit", "[sparse]") {
     const Problem problem = Problem::parse("b=2,hq=4,hkv=2,sq=140,sk=150,d=8,mask=" + mask);
     Call first(problem, 7, options_for(kernel));
     run_both(first, kernel);
-    for (const std::int32_t threads : {2, 3, 5}) {
+    for (const std::int32_t threads : {2, 3, 5}) {  // backward in one pass, then in two
       INFO(kernel.description.name << " " << mask << " threads " << threads);
       Call::Options options = options_for(kernel);
       options.threads = threads;
