@@ -50,8 +50,7 @@ attest_kernel kernel(const char* name, const char* summary, std::uint32_t mask) 
 const attest_kernel& block_flash2_kernel() {
   static const attest_kernel k =
       kernel("sparse/block_flash2",
-             "tiled online softmax over the tiles of a block mask; backward in two "
-             "passes",
+             "tiled online softmax over the tiles of a block mask; backward in one pass or two",
              ATTEST_BLOCK_MASK);
   return k;
 }
@@ -59,7 +58,7 @@ const attest_kernel& block_flash2_kernel() {
 const attest_kernel& csr_gather_kernel() {
   static const attest_kernel k =
       kernel("sparse/csr_gather",
-             "online softmax over dense tiles and gathered keys; backward in two passes",
+             "online softmax over dense tiles and gathered keys; backward in one pass or two",
              ATTEST_CSR_MASK | ATTEST_BOOLEAN_MASK);
   return k;
 }
