@@ -59,8 +59,33 @@ TEST_CASE("forward of cpu/flash2 moves the words of its schedule", "[cpu][schedu
   CHECK(words.reads != closed_form("flash2:bq=96,bk=96", call, Dlse::absent).reads.words.value());
 }
 
+// Forward reads K and V once for a group whose queries fit one block; the schedule for each head.
+std::int64_t forward_saved(const Problem& p) {
+  const std::int64_t others = p.num_heads_q - p.num_heads_kv;
+  return p.batch * others * p.seqlen_k * (p.head_dim_qk + p.head_dim_v);
+}
+
+TEST_CASE("heads of a group in one block read K and V once", "[cpu][schedules]") {
+  for (const char* text : {"hq=4,hkv=2,sq=90,sk=300,d=8", "hq=3,hkv=1,sq=64,sk=97,d=5,dv=3",
+                           "b=2,hq=6,hkv=2,sq=50,sk=200,d=8,mask=causal_br"}) {
+    INFO(text);
+    const Problem problem = Problem::parse(text);
+    Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
+    Call native(problem, 1, {Memory::scattered, 3, 1, Dlse::absent});
+    cpu::TileWords words;
+    cpu::flash2_forward(counted.forward_arguments(cpu::flash2_kernel()), &words);
+    REQUIRE(native.forward(cpu::flash2_kernel()) == ATTEST_OK);
+    CHECK(counted.output_bits() == native.output_bits());
+    const io::Traffic named =
+        closed_form(cpu::flash2_kernel().description.schedule, counted, Dlse::absent);
+    CHECK(words.reads == named.reads.words.value() - forward_saved(problem));
+    CHECK(words.writes == named.writes.words.value());
+  }
+}
+
 TEST_CASE("few queries leave sums of their parts of the keys beside that", "[cpu][schedules]") {
-  for (const char* text : {"sq=1,sk=3000,d=8", "hq=2,sq=16,sk=5000,d=8,dv=4,mask=causal_br"}) {
+  for (const char* text : {"sq=1,sk=3000,d=8", "hq=2,sq=16,sk=5000,d=8,dv=4,mask=causal_br",
+                           "b=2,hq=4,hkv=2,sq=3,sk=3000,d=8"}) {
     INFO(text);
     const Problem problem = Problem::parse(text);
     Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
@@ -72,10 +97,10 @@ TEST_CASE("few queries leave sums of their parts of the keys beside that", "[cpu
     const io::Traffic named =
         closed_form(cpu::flash2_kernel().description.schedule, counted, Dlse::absent);
     const std::int64_t splits = problem.seqlen_k > 4096 ? 8 : 6,
-                       rows = problem.num_heads_q * problem.seqlen_q;
+                       rows = problem.batch * problem.num_heads_q * problem.seqlen_q;
     const std::int64_t queries_again = (splits - 1) * rows * problem.head_dim_qk;
     const std::int64_t left = splits * rows * (problem.head_dim_v + 2);
-    CHECK(words.reads == named.reads.words.value() + queries_again + left);
+    CHECK(words.reads == named.reads.words.value() - forward_saved(problem) + queries_again + left);
     CHECK(words.writes == named.writes.words.value() + left);
   }
 }
@@ -100,6 +125,52 @@ TEST_CASE("backward of cpu/flash2 moves the words of its schedule", "[cpu][sched
       CHECK(words.writes == named.writes.words.value());
     }
   }
+}
+
+// The schedule reads K and V for each head of a group, and dK and dV of the heads before.
+TEST_CASE("backward of a group reads K and V once", "[cpu][schedules]") {
+  const attest_kernel& kernel = cpu::flash2_kernel();
+  for (const char* text : {"hq=2,hkv=1,sq=192,sk=96,d=8", "b=2,hq=6,hkv=2,sq=193,sk=300,d=5,dv=3",
+                           "hq=4,hkv=1,sq=200,sk=200,d=8,mask=causal_tl"}) {
+    INFO(text);
+    const Problem p = Problem::parse(text);
+    Call counted(p, 1, {Memory::spelled, 1, 1, Dlse::absent});
+    REQUIRE(counted.forward(kernel) == ATTEST_OK);
+    cpu::TileWords words;
+    cpu::flash2_backward(counted.backward_arguments(kernel), &words);
+    for (const std::int32_t threads : {1, 7}) {  // one pass, and two
+      Call native(p, 1, {Memory::scattered, threads, 1, Dlse::absent});
+      REQUIRE(native.forward(kernel) == ATTEST_OK);
+      REQUIRE(native.backward(kernel) == ATTEST_OK);
+      CHECK(counted.output_bits() == native.output_bits());
+    }
+    const io::Traffic named =
+        closed_form(kernel.description.schedule_backward, counted, Dlse::absent);
+    const std::int64_t saved =
+        p.batch * (p.num_heads_q - p.num_heads_kv) * p.seqlen_k * (p.head_dim_qk + p.head_dim_v);
+    CHECK(words.reads == named.reads.words.value() - 2 * saved);
+    CHECK(words.writes == named.writes.words.value() - saved);
+  }
+}
+
+// The schedule reads whole tiles; every query block ends its last tile at the length.
+TEST_CASE("keys behind a length are not read", "[cpu][schedules]") {
+  const attest_kernel& kernel = cpu::flash2_kernel();
+  const Problem p = Problem::parse("b=2,sq=300,sk=400,d=4,mask=lengths_400_150");
+  constexpr std::int64_t kTile = cpu::kBlockK, kLength = 150;
+  const std::int64_t behind = (kTile - kLength % kTile) * (p.head_dim_qk + p.head_dim_v);
+  Call call(p, 1, {Memory::spelled, 1, 1, Dlse::absent});
+  cpu::TileWords forward, backward;
+  cpu::flash2_forward(call.forward_arguments(kernel), &forward);
+  const std::int64_t blocks = (p.seqlen_q + cpu::kBlockQ - 1) / cpu::kBlockQ;
+  CHECK(forward.reads ==
+        closed_form(kernel.description.schedule, call, Dlse::absent).reads.words.value() -
+            blocks * behind);
+  cpu::flash2_backward(call.backward_arguments(kernel), &backward);
+  // A block of keys that stays is read once.
+  CHECK(backward.reads ==
+        closed_form(kernel.description.schedule_backward, call, Dlse::absent).reads.words.value() -
+            (cpu::kKeyBlock - kLength) * (p.head_dim_qk + p.head_dim_v));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "core/error.hpp"
 #include "core/features/axes_text.hpp"
+#include "core/features/drawn_row.hpp"
 #include "core/rng.hpp"
 #include "core/tensor.hpp"
 
@@ -47,7 +48,7 @@ double Bias::operator()(DType held, std::int64_t b, std::int64_t h, std::int64_t
     return (*given)(place(0, b), place(1, h), place(2, i), place(3, j));
   }
   constexpr std::uint64_t kStream = 0x62696173u, kFar = 16;
-  const std::uint64_t row = mix(mix(mix(mix(seed, kStream), at(0, b)), at(1, h)), at(2, i)),
+  const std::uint64_t row = drawn_row(seed, kStream, {at(0, b), at(1, h), at(2, i)}),
                       entry = mix(row, at(3, j));
   const bool of_rows = axes[0] || axes[1] || axes[2];
   if (kind == Kind::holes && is_hole(row, entry, of_rows, axes[3])) return kHidden;

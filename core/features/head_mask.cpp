@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/features/axes_text.hpp"
+#include "core/features/drawn_row.hpp"
 #include "core/rng.hpp"
 
 namespace attest {
@@ -33,9 +34,9 @@ bool HeadMask::operator()(std::int64_t b, std::int64_t h, std::int64_t i, std::i
     return given->visible[static_cast<std::size_t>(place)] != 0;
   }
   constexpr std::uint64_t kStream = 0x686d61736bu;
-  std::uint64_t entry = mix(seed, kStream);
-  for (const std::int64_t index : at) entry = mix(entry, static_cast<std::uint64_t>(index));
-  return static_cast<std::int64_t>(entry % kWhole) < percent;
+  const auto index = [&at](std::size_t axis) { return static_cast<std::uint64_t>(at[axis]); };
+  const std::uint64_t row = drawn_row(seed, kStream, {index(0), index(1), index(2)});
+  return static_cast<std::int64_t>(mix(row, index(3)) % kWhole) < percent;
 }
 
 HeadMask HeadMask::first_of(std::size_t axis) const {

@@ -357,7 +357,7 @@ std::size_t bytes_of(const InputValues& in) {
 
 // The laws of a case ask for the same values one after another.
 InputValues make_values(const Problem& problem, Values values, std::uint64_t seed) {
-  thread_local Recent<Made> recent(std::size_t{1} << 24);
+  thread_local Recent<Made> recent(std::size_t{1} << 26);
   const std::string spelling = problem.to_string();
   const auto same = [&](const Made& known) {
     return known.values == values && known.seed == seed && known.problem == spelling;
