@@ -4,6 +4,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import re
 import sys
 import unittest
 
@@ -77,6 +78,12 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(json.loads(text), record)
         self.assertEqual(len([line for line in text.splitlines() if '"problem"' in line]), len(record['rows']))
 
+    def test_examples_name_files_that_exist(self):
+        named = re.findall(r'certify/bench/results/\S+', bench.__doc__)
+        self.assertNotEqual(named, [])
+        for path in named:
+            self.assertTrue(os.path.isfile(os.path.join(ROOT, path)), path)
+
     def test_the_page_escapes(self):
         rows = bench.rows_of(RESULT, 'forward', 1)
         page = bench.page({'rows': rows, 'rounds': 3, 'cpu_target': 'AVX2', 'missing': {'numpy': '<none>'}, 'refused': ['a < b'],
@@ -84,6 +91,8 @@ class BenchTest(unittest.TestCase):
         for text in ('A &amp; B', '&lt;none&gt;', 'a &lt; b', 'torch/&lt;b&gt;', '2.00 [2.00 2.00]', '<svg'):
             self.assertIn(text, page)
         self.assertNotIn('<b>', page)
+        for of_reports in ('--ground:', '<main>', 'th.sorts', "'use strict'"):
+            self.assertIn(of_reports, page)
 
 
 if __name__ == '__main__':
