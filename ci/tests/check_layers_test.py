@@ -43,6 +43,8 @@ REFUSED = [
     ('certify/cli/a.cpp', '#include "../b.hpp"', 'without ..'),
     ('core/a.cpp', '#include "b.hpp"', 'no such file from the root'),
     ('core/a.cpp', '#include ATTEST_HEADER', 'names a macro'),
+    ('core/a.cpp', 'ATTEST_VECTOR_CLONES\nvoid f() {}', 'outside an unnamed namespace'),
+    ('core/a.cpp', 'namespace {\n}  // namespace\nATTEST_VECTOR_CLONES\nvoid f() {}', 'outside an unnamed namespace'),
     ('utils/a.cpp', '#include <vector>', 'unknown room'),
     ('a.cpp', '#include <vector>', 'unknown room'),
 ]
@@ -71,6 +73,7 @@ ACCEPTED = [
     ('certify/worker/a.cpp', '#include "gpu/runtime/emulated_device.hpp"'),
     ('proptest/testing/a.hpp', '#include "fixtures/emulated/b.hpp"'),
     ('certify/cli/a.cpp', '#include "proptest/b.hpp"'),
+    ('core/a.cpp', 'namespace {\nATTEST_VECTOR_CLONES\nvoid f() {}\n}  // namespace'),
     ('docs/example.cpp', '#include <cpu/kernels/b.hpp>'),
 ]
 
