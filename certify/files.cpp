@@ -26,6 +26,16 @@ bool takes_files(const std::filesystem::path& folder) {
   return made;
 }
 
+// A library that is certified, most likely.
+bool is_machine_code(const std::filesystem::path& file) {
+  char first[4] = {};
+  std::ifstream(file, std::ios::binary).read(first, sizeof first);
+  return std::memcmp(first,
+                     "\x7f"
+                     "ELF",
+                     sizeof first) == 0;
+}
+
 // The file a path names once its symbolic links are followed, whether or not it exists.
 std::filesystem::path target_of(const std::string& path) {
   constexpr int kMostLinks = 40;
@@ -54,6 +64,10 @@ void require_writable(const std::string& path) {
   }
   using Type = std::filesystem::file_type;
   const Type type = std::filesystem::status(target, ignored).type();
+  if (type == Type::regular && is_machine_code(target)) {
+    throw InvalidProblem("cannot write '" + path +
+                         "': it is a library or program; pass the name of another file");
+  }
   if (type == Type::not_found || type == Type::regular) return;
   throw InvalidProblem("cannot write '" + path + "': it is a " +
                        (type == Type::directory ? "directory"

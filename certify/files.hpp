@@ -7,7 +7,8 @@
 namespace attest::certify {
 
 /// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
-/// links: a directory, device, pipe or socket is refused. Creates nothing there.
+/// links: a directory, device, pipe or socket is refused, and a library or program (ELF) that would
+/// be lost. Creates nothing there.
 /// [certify/files_test "only regular files are written"]
 void require_writable(const std::string& path);
 

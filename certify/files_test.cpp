@@ -47,6 +47,17 @@ TEST_CASE("only regular files are written", "[certificate]") {
   CHECK_THROWS_WITH(read_file(folder.string()), Catch::Contains("cannot read"));
   CHECK_THROWS_WITH(read_file((folder / "absent").string()), Catch::Contains("No such file"));
 
+  const fs::path library = folder / "lib.so", to_library = folder / "to_library";
+  std::ofstream(library, std::ios::binary) << "\x7f"
+                                              "ELF and more";
+  fs::create_symlink("lib.so", to_library);
+  for (const fs::path& path : {library, to_library}) {
+    CHECK_THROWS_WITH(write_file(path.string(), "text"), Catch::Contains("a library or program"));
+  }
+  CHECK(read_file(library.string()) ==
+        "\x7f"
+        "ELF and more");
+
   fs::create_symlink("target.json", link);  // dangling at first
   fs::create_symlink("link", chain);
   write_file(link.string(), "first");

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "certify/audit/seal.hpp"
 #include "certify/campaign/campaign.hpp"
 #include "certify/campaign/merge.hpp"
 #include "certify/certificate.hpp"
@@ -98,6 +99,7 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   const auto rewritten = [&](const std::function<void(nlohmann::json&)>& change) {
     nlohmann::json object = nlohmann::json::parse(std::ifstream(paths[1]));
     change(object);
+    seal(object);
     std::ofstream("sharing_test_other.json") << object.dump();
     return std::vector<std::string>{paths[0], "sharing_test_other.json", paths[2]};
   };
@@ -106,6 +108,11 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   refused(rewritten([](auto& o) { o["journal"] = nullptr; }), "not the certificate of a shard");
   refused(rewritten([](auto& o) { o["schema"] = "x"; }), "no certificate");
   refused(rewritten([](auto& o) { o["journal"]["campaign"]["shard"] = "2/4"; }), "of 3");
+  nlohmann::json changed = nlohmann::json::parse(std::ifstream(paths[1]));
+  seal(changed);
+  changed["exit_code"] = 7;
+  std::ofstream("sharing_test_other.json") << changed.dump();
+  refused({paths[0], "sharing_test_other.json", paths[2]}, "was changed after it was made");
   for (const std::string& path : paths) std::remove(path.c_str());
   std::remove("sharing_test_other.json");
 }

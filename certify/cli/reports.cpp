@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "certify/audit/seal.hpp"
 #include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/report.hpp"
@@ -60,6 +61,14 @@ std::string text_of(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
+// Older certificates have none.
+void warn_if_changed(const std::string& path, const nlohmann::json& certificate) {
+  const auto found = certificate.find("sha256");
+  if (found == certificate.end() || *found == seal_of(certificate)) return;
+  fmt::print(stderr, "attest: '{}' was changed after it was made: its SHA-256 differs\n",
+             printable(path));
+}
+
 // Older certificates have no such list.
 void print_also(const nlohmann::json& laws) {
   std::string text;
@@ -71,10 +80,13 @@ void print_also(const nlohmann::json& laws) {
 
 void print_certificate(const nlohmann::json& certificate) {
   reading_certificate([&] {
+    const nlohmann::json part = certificate.value("shard", nlohmann::json());
+    const std::string shard =
+        part.is_string() ? "shard " + text_of(certificate, "shard") + ", " : "";
     for (const nlohmann::json& kernel : certificate.at("kernels")) {
       const std::uint64_t cases = kernel.at("cases");
-      fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(text_of(kernel, "kernel")),
-                 text_of(kernel, "verdict"),
+      fmt::print("{}  {}{}  ({}, {} checks passed, {} vacuous)\n", bold(text_of(kernel, "kernel")),
+                 shard, text_of(kernel, "verdict"),
                  cases_text(cases, kernel.value("planned_cases", cases)),
                  count_text(kernel.at("checks").at("passed")),
                  count_text(kernel.at("checks").at("vacuous")));
@@ -156,6 +168,7 @@ void write_index(const nlohmann::json& certificate, const ReportOptions& options
 
 int report(const ReportOptions& options) {
   const nlohmann::json first = read_certificate(options.first);
+  warn_if_changed(options.first, first);
   if (options.index.empty() && !options.papers.empty()) {
     throw InvalidProblem("--papers is for the first page; pass --index FILE too");
   }
@@ -180,7 +193,9 @@ int report(const ReportOptions& options) {
         "--html, --junit, --sarif, --markdown, --github and --index render one certificate; pass "
         "one file");
   }
-  const std::vector<Change> changes = compare_certificates(first, read_certificate(options.second));
+  const nlohmann::json second = read_certificate(options.second);
+  warn_if_changed(options.second, second);
+  const std::vector<Change> changes = compare_certificates(first, second);
   if (options.json) {
     fmt::print("{}\n", json_text(comparison_json(changes)));
   } else {
@@ -226,7 +241,8 @@ void require_distinct(const std::vector<NamedFile>& files) {
   std::map<std::filesystem::path, const char*> taken;
   for (const NamedFile& file : files) {
     if (file.path.empty()) continue;
-    const auto place = std::filesystem::weakly_canonical(file.path);
+    // From the root: what does not exist yet keeps its spelling otherwise.
+    const auto place = std::filesystem::weakly_canonical(std::filesystem::absolute(file.path));
     // Any number may go to /dev/null.
     if (std::filesystem::exists(place) && !std::filesystem::is_regular_file(place)) continue;
     const auto [other, alone] = taken.emplace(place, file.option);

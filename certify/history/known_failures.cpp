@@ -35,6 +35,14 @@ bool is_fault(const std::string& word) {
                      [&](worker::FaultKind kind) { return word == worker::name(kind); });
 }
 
+std::string fault_kinds() {
+  std::string all;
+  for (const worker::FaultKind kind : worker::all_fault_kinds()) {
+    all += (all.empty() ? "" : ", ") + std::string(worker::name(kind));
+  }
+  return all;
+}
+
 KnownFailure parsed(const std::string& line, const std::string& where) {
   KnownFailure known;
   known.where = where;
@@ -53,13 +61,10 @@ KnownFailure parsed(const std::string& line, const std::string& where) {
   try {
     proptest::find_law(known.law);
   } catch (const InvalidProblem& unknown) {
-    throw InvalidProblem(where + ": " + unknown.what());
+    throw InvalidProblem(where + ": " + unknown.what() +
+                         "; behind a law may stand the kind of a fault: " + fault_kinds());
   }
   return known;
-}
-
-bool is_kernel(const KnownFailure& known, const std::string& kernel) {
-  return known.kernel == kernel || without_folder(known.kernel) == without_folder(kernel);
 }
 
 std::string kind_of(const Finding& finding) {
@@ -76,7 +81,7 @@ bool is_of(const Finding& finding, const KnownFailure& known) {
 Expected expected(const KnownFailure& known, const std::vector<CampaignResult>& results) {
   Expected found = Expected::not_looked_for;
   for (const CampaignResult& result : results) {
-    if (!is_kernel(known, result.kernel)) continue;
+    if (!is_of_kernel(known, result.kernel)) continue;
     if (std::any_of(result.findings.begin(), result.findings.end(),
                     [&](const Finding& finding) { return is_of(finding, known); })) {
       return Expected::occurs;
@@ -102,6 +107,10 @@ std::string_view name(Expected expected) {
   return "not_looked_for";
 }
 
+bool is_of_kernel(const KnownFailure& known, const std::string& kernel) {
+  return known.kernel == kernel || without_folder(known.kernel) == without_folder(kernel);
+}
+
 std::vector<KnownFailure> read_known_failures(const std::string& path) {
   std::vector<KnownFailure> known;
   std::istringstream lines(read_file(path));
@@ -117,7 +126,7 @@ std::vector<KnownFailure> read_known_failures(const std::string& path) {
 bool is_listed(const std::vector<KnownFailure>& known, const std::string& kernel,
                const std::string& law) {
   return std::any_of(known.begin(), known.end(), [&](const KnownFailure& one) {
-    return one.law == law && is_kernel(one, kernel);
+    return one.law == law && is_of_kernel(one, kernel);
   });
 }
 
@@ -126,7 +135,7 @@ std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
   for (CampaignResult& result : results) {
     for (Finding& finding : result.findings) {
       finding.known = std::any_of(known.begin(), known.end(), [&](const KnownFailure& one) {
-        return is_kernel(one, result.kernel) && is_of(finding, one);
+        return is_of_kernel(one, result.kernel) && is_of(finding, one);
       });
     }
   }

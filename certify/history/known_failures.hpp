@@ -33,6 +33,9 @@ struct KnownOutcome {
 /// [certify/history/known_failures_test]
 std::vector<KnownFailure> read_known_failures(const std::string& path);
 
+/// Tells whether the entry is of this kernel, in whatever folder.
+bool is_of_kernel(const KnownFailure& known, const std::string& kernel);
+
 /// Tells whether the law of the kernel is listed, by whatever fault. The kernel may lie in another
 /// folder.
 bool is_listed(const std::vector<KnownFailure>& known, const std::string& kernel,

@@ -49,6 +49,7 @@ TEST_CASE("known failures are lines of a kernel, a law and perhaps a fault", "[k
   CHECK_THROWS_WITH(known("x ones\nx one\n"), Catch::Contains("known_failures_test.txt:2:"));
   CHECK_THROWS_WITH(known("ones\n"), Catch::Contains("is not KERNEL LAW"));
   CHECK_THROWS_WITH(known("x crash\n"), Catch::Contains("law"));
+  CHECK_THROWS_WITH(known("x ones crsh\n"), Catch::Contains("the kind of a fault: crash, "));
   CHECK_THROWS_WITH(read_known_failures("absent.txt"), Catch::Contains("No such file"));
 }
 
@@ -63,6 +64,14 @@ TEST_CASE("a listed finding does not fail the run, and is no certificate", "[kno
   CHECK(known_json(outcomes)[0].at("outcome") == "occurs");
   results[0].interrupted = true;
   CHECK(exit_code(results) == 3);
+}
+
+TEST_CASE("an entry is of a kernel in whatever folder", "[known]") {
+  const auto list = known("./a/lib.so:x ones\n");
+  CHECK(is_of_kernel(list[0], "./build/lib.so:x"));
+  CHECK_FALSE(is_of_kernel(list[0], "./a/lib.so:y"));
+  CHECK_FALSE(is_of_kernel(list[0], "./a/lib.so"));
+  CHECK_FALSE(is_of_kernel(list[0], "x"));
 }
 
 TEST_CASE("another law, kernel or fault is not the listed one", "[known]") {

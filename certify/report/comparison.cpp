@@ -295,7 +295,7 @@ json read_certificate(const std::string& path) {
   try {
     certificate = json::parse(file);
   } catch (const json::exception& wrong) {
-    refuse(std::string("is not JSON: ") + wrong.what());
+    refuse(std::string("is not JSON, or was cut off: ") + wrong.what());
   }
   const json schema = certificate.is_object() ? certificate.value("schema", json()) : json();
   if (schema != "attest-certificate-1") {

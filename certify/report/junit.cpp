@@ -157,7 +157,10 @@ Counts add_kernel(pugi::xml_node suites, const json& kernel, double seconds) {
   if (!kernel.at("law").is_string()) {
     pugi::xml_node test = suite.test(mask.is_string() ? "complete on the mask" : "complete");
     const json& gaps = kernel.at("incomplete");
-    if (!gaps.empty()) {
+    // A finding ended its law before its cases met all that is claimed; it tells, or is known.
+    if (!gaps.empty() && !kernel.at("findings").empty()) {
+      suite.skip(test, gaps.front().get<std::string>());
+    } else if (!gaps.empty()) {
       suite.fail(test, "incomplete", gaps.front().get<std::string>(), joined(gaps));
     }
   }

@@ -90,6 +90,19 @@ TEST_CASE("a law that is folded into a finding fails as that", "[junit]") {
   CHECK_THAT(failure.child_value(), Catch::Contains("would pass with numerics.p_cast = bf16"));
 }
 
+TEST_CASE("nothing fails where all that was found is known", "[junit]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& broken = certificate["kernels"][1];
+  broken["findings"][0]["known"] = true;
+  broken["incomplete"] = {"claimed, never exercised: gqa"};
+  pugi::xml_document xml;
+  REQUIRE(xml.load_string(junit_report(certificate).c_str()));
+  const pugi::xml_node suite = suite_of(xml, "./<b>.so:x");
+  CHECK(suite.attribute("failures").as_int() == 0);
+  CHECK(std::string(test_of(suite, "complete").child("skipped").attribute("message").value()) ==
+        "claimed, never exercised: gqa");
+}
+
 TEST_CASE("crashes are errors, violated I/O and repeated faults fail", "[junit]") {
   nlohmann::json certificate = sample_certificate();
   nlohmann::json& broken = certificate["kernels"][1];

@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "certify/worker/conduct/sent_signals.hpp"
 #include "certify/worker/conduct/surroundings.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
+#include "certify/worker/process/spawn.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/testing/catch.hpp"
 
@@ -40,7 +43,53 @@ class CountInterruptions {
   struct sigaction before_ {};
 };
 
+// Sends every signal that asks for an end to every process that this one started, again and again.
+class Requests {
+ public:
+  Requests() : thread_([this] { send(); }) {}
+  ~Requests() {
+    done_ = true;
+    thread_.join();
+  }
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+  int sent() const { return sent_; }
+
+ private:
+  void send() {
+    while (!done_) {
+      for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream children(thread.path() / "children");
+        for (pid_t child = 0; children >> child;) {
+          for (const int signal : kRequests) sent_ += kill(child, signal) == 0 ? 1 : 0;
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  std::atomic<bool> done_{false};
+  std::atomic<int> sent_{0};
+  std::thread thread_;
+};
+
 }  // namespace
+
+TEST_CASE("a signal from elsewhere that asks a worker to end is no crash of the kernel") {
+  const Requests requests;
+  for (int start = 0; start < 5; ++start) {
+    const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+    const proptest::Law& law = proptest::find_law("reference_forward");
+    for (int call = 0; call < 5; ++call) {
+      const proptest::LawResult result =
+          check(law, kernel_called(kernels, "nothing"), small_case());
+      CHECK(result.message.empty());
+      CHECK(result.verdict == Verdict::passed);
+    }
+    CHECK(check(law, kernel_called(kernels, "raise"), small_case()).message ==
+          "crash: signal 15 (Terminated) in forward");
+  }
+  CHECK(requests.sent() > 0);
+}
 
 TEST_CASE("a thread that goes on working for a call that returned") {
   const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());

@@ -29,9 +29,9 @@ options = [word for word in words if word.startswith("--")][:words.index(next(w 
 script, *arguments = words[len(options):]
 said = dict(re.findall(r"^#SBATCH --([a-z-]+)=(\\S+)$", open(script).read(), re.M))
 said.update(re.findall(r"--([a-z-]+)=(\\S+)", " ".join(options)))
-first, last = map(int, said.get("array", "1-1").split("-"))
-for task in range(first, last + 1):
-    array = {"SLURM_ARRAY_TASK_ID": str(task), "SLURM_ARRAY_TASK_COUNT": str(last - first + 1)}
+first, _, last = said.get("array", "1-1").partition("-")
+for task in range(int(first), int(last or first) + 1):
+    array = {"SLURM_ARRAY_TASK_ID": str(task)}
     subprocess.run([script, *arguments], stdout=sys.stderr, env={
         **os.environ, "SLURM_CPUS_PER_TASK": said["cpus-per-task"], **(array if "array" in said else {})})
 print(len(said))
@@ -101,16 +101,33 @@ class Clusters(unittest.TestCase):
             parsed.add(path.suffix)
         self.assertEqual(parsed, {".sh", ".py", ".yml"})
 
-    @unittest.skipUnless("ATTEST_NIGHTLY" in os.environ, "ten seconds; in ci/nightly")
     def test_slurm_array(self):
         self.program("sbatch", SBATCH)
-        said = self.run_in_folder(FILES / "slurm_submit.sh", "campaign", *KERNEL)
-        self.assertIn("SHARD 16/16", said)
-        self.assertEqual(len(list((self.folder / "campaign" / "shards").glob("*.jsonl"))), 16)
-        self.assertEqual(self.certificate("campaign/certificate.json"), self.whole(*KERNEL))
-        (self.folder / "campaign" / "shards" / "5.json").unlink()
-        said = self.run_in_folder(FILES / "slurm_merge.sh", "campaign", code=2, SLURM_CPUS_PER_TASK="1")
-        self.assertIn("shard 5/16 is missing", said)
+        submit, merge = FILES / "slurm_submit.sh", FILES / "slurm_merge.sh"
+        said = self.run_in_folder(submit, "campaign", *KERNEL, SHARDS="4")
+        self.assertIn("SHARD 4/4", said)
+        self.assertEqual(len(list((self.folder / "campaign" / "shards").glob("*.jsonl"))), 4)
+        whole = self.whole(*KERNEL)
+        self.assertEqual(self.certificate("campaign/certificate.json"), whole)
+        (self.folder / "campaign" / "shards" / "3.json").unlink()
+        said = self.run_in_folder(merge, "campaign", code=2, SLURM_CPUS_PER_TASK="1")
+        self.assertIn("shard 3/4 is missing", said)
+        self.run_in_folder("sbatch", "--array=3", FILES / "slurm_shard.sh", "4", "campaign", *KERNEL)  # as clusters.md says
+        self.run_in_folder(merge, "campaign", SLURM_CPUS_PER_TASK="1")
+        self.assertEqual(self.certificate("campaign/certificate.json"), whole)
+
+    def test_slurm_keeps_campaigns_apart(self):
+        self.program("sbatch", "print(1)")
+        submit = FILES / "slurm_submit.sh"
+        self.run_in_folder(submit, "campaign", *KERNEL)
+        for words, shards in (([*KERNEL, "--seed", "2"], "16"), (KERNEL, "4")):
+            said = self.run_in_folder(submit, "campaign", *words, code=2, SHARDS=shards)
+            self.assertIn("Take another folder", said)
+        (self.folder / "campaign" / "certificate.json").write_text("{}")
+        self.run_in_folder(submit, "campaign", *KERNEL)  # again: what its journals have is not run again
+        self.assertFalse((self.folder / "campaign" / "certificate.json").exists())
+        self.assertIn("usage:", self.run_in_folder(submit, "other", code=2))
+        self.assertFalse((self.folder / "other").exists())
 
     @needs("yaml")
     def test_github_matrix(self):

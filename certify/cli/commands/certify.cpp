@@ -186,6 +186,9 @@ std::vector<NamedFile> files_of(const CertifyOptions& options) {
                                {"--problems", options.problem_file}};
   for (const auto& [option, path] : options.reports.named()) files.push_back({option, path});
   for (const std::string& shard : options.merge) files.push_back({"--merge", shard});
+  for (const std::string& word : options.kernels) {
+    if (names_function(word)) files.push_back({"the kernel", word.substr(0, word.rfind(':'))});
+  }
   return files;
 }
 
@@ -203,15 +206,20 @@ std::map<std::string, FailedChecks> failed_before(const CertifyOptions& options,
   return failed_checks(options.failed_first, names);
 }
 
-// One line for each entry that no longer holds, and how many do.
-void print_known(const std::vector<KnownOutcome>& outcomes) {
+// One line for each entry that no longer holds or names none of the kernels, and how many do occur.
+void print_known(const std::vector<KnownOutcome>& outcomes,
+                 const std::vector<CampaignResult>& results) {
   std::size_t occur = 0;
   for (const KnownOutcome& one : outcomes) {
     const KnownFailure& known = one.failure;
     if (one.expected == Expected::occurs) ++occur;
-    if (one.expected != Expected::gone) continue;
-    fmt::print("{} {} {} ({}) occurs no longer; take it off the list\n", good("known failure:"),
-               printable(known.kernel), known.law, printable(known.where));
+    const bool named = std::any_of(results.begin(), results.end(), [&](const auto& result) {
+      return is_of_kernel(known, result.kernel);
+    });
+    if (named && one.expected != Expected::gone) continue;
+    fmt::print("{} {} {} ({}) {}\n", named ? good("known failure:") : warning("known failure:"),
+               printable(known.kernel), known.law, printable(known.where),
+               named ? "occurs no longer; take it off the list" : "names no kernel of this run");
   }
   if (outcomes.empty()) return;
   fmt::print("known failures: {} of {} occur\n", occur, outcomes.size());
@@ -280,7 +288,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   std::vector<CampaignResult> results = carry_out(schedules, options, known_failures, order);
   const std::vector<KnownOutcome> outcomes = mark_known(known_failures, results);
   if (!options.json) print_total(results);
-  if (!options.json) print_known(outcomes);
+  if (!options.json) print_known(outcomes, results);
   require_unchanged(order.kernels, order.libraries);
   if (campaign.mask) require_unchanged(*campaign.mask);
   nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);

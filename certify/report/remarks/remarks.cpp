@@ -10,6 +10,19 @@ namespace {
 
 using nlohmann::json;
 
+// The message, the mistake whose results the outputs equal, and the laws that fail by the same.
+std::string message_of(const json& finding) {
+  auto text = finding.at("message").get<std::string>();
+  for (const json& signature : finding.value("signatures", json::array())) {
+    text += "\nequals " + signature.at("equals").get<std::string>();
+  }
+  std::string also;
+  for (const json& law : finding.value("also", json::array())) {
+    also += (also.empty() ? "\nalso fails: " : ", ") + law.get<std::string>();
+  }
+  return text + also;
+}
+
 void add_kernel(const json& kernel, const SourcePlace& given, std::vector<Remark>& remarks) {
   const auto name = kernel.at("kernel").get<std::string>();
   const auto add = [&](Weight weight, const std::string& rule, const std::string& message,
@@ -18,7 +31,7 @@ void add_kernel(const json& kernel, const SourcePlace& given, std::vector<Remark
   };
   for (const json& finding : kernel.at("findings")) {
     add(finding.value("known", false) ? Weight::known : Weight::error, finding.at("law"),
-        finding.at("message"), finding.at("reproduce"));
+        message_of(finding), finding.at("reproduce"));
   }
   for (const char* part : {"io", "io_backward"}) {
     const json io = kernel.value(part, json());

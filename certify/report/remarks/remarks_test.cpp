@@ -41,12 +41,23 @@ TEST_CASE("remarks are findings, violated I/O and gaps", "[report]") {
   CHECK_THROWS_AS(remarks_of(json{{"kernels", {1}}}, {}), InvalidProblem);
 }
 
+TEST_CASE("every remark of a finding tells the mistake and the laws that fail by it", "[report]") {
+  json certificate = sample();
+  certificate["kernels"][1]["findings"][0]["also"] = {"ones", "two_keys"};
+  const auto remarks = remarks_of(certificate, {});
+  for (const std::string& text : {github_annotations(remarks), sarif_report(remarks, "0.2.0"),
+                                  markdown_report(certificate)}) {
+    CHECK_THAT(text, Catch::Contains("equals the result with top-left causal"));
+    CHECK_THAT(text, Catch::Contains("also fails: ones, two_keys"));
+  }
+}
+
 TEST_CASE("annotations are escaped commands, one a line", "[report]") {
   const std::string text = github_annotations(remarks_of(sample(), {"src/a,b.cpp", 3}));
   CHECK_THAT(text,
              Catch::StartsWith(
                  "::error file=src/a%2Cb.cpp,line=3,title=./<b>.so%3Ax reference_forward::O[ba"));
-  CHECK_THAT(text, Catch::Contains("\\x1b[31m%0Areproduce: attest check"));
+  CHECK_THAT(text, Catch::Contains("\\x1b[31m%0Aequals the result"));
   CHECK_THAT(text, Catch::Contains("\n::notice file="));
   CHECK_THAT(text, Catch::Contains("ones (known failure)::"));
   CHECK_THAT(text, Catch::Contains("\n::warning file=src/a%2Cb.cpp,line=3,title=cpu/partial comp"));

@@ -146,6 +146,7 @@ void Process::begin(const Source& source, const Limits& limits, double load_seco
 
 void Process::spawn(const Source& source, const Limits& limits, const Given& given) {
   SpawnAttributes spawn;
+  spawn.hold_requests();
   posix_spawn_file_actions_addopen(&spawn.actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   int descriptor = STDOUT_FILENO;
   for (const int own : given) posix_spawn_file_actions_adddup2(&spawn.actions, own, descriptor++);

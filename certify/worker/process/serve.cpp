@@ -28,6 +28,7 @@
 #include "certify/worker/library/loaded_files.hpp"
 #include "certify/worker/process/protocol.hpp"
 #include "certify/worker/process/sanitizers.hpp"
+#include "certify/worker/process/spawn.hpp"
 #include "certify/worker/process/transfer.hpp"
 #include "core/error.hpp"
 #include "gpu/register.hpp"
@@ -76,12 +77,30 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) {
   // SA_RESETHAND: returning runs the instruction again, and now it kills.
 }
 
+// One that this process sends itself is the kernel's end.
+void on_request(int signal, siginfo_t* info, void*) {
+  const bool from_itself = info->si_code <= 0 && info->si_pid == server;
+  if (getpid() == server && !from_itself) return;
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
 // Before every call, in case the kernel's library took the signals for itself.
-void catch_fatal_signals() {
+void catch_signals() {
   struct sigaction action {};
   action.sa_sigaction = on_fatal_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESETHAND);
   for (const int signal : kFatalSignals) sigaction(signal, &action, nullptr);
+  action.sa_sigaction = on_request;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | static_cast<int>(SA_RESTART);
+  for (const int signal : kRequests) sigaction(signal, &action, nullptr);
+}
+
+void take_requests() {
+  sigset_t requests;
+  sigemptyset(&requests);
+  for (const int signal : kRequests) sigaddset(&requests, signal);
+  sigprocmask(SIG_UNBLOCK, &requests, nullptr);
 }
 
 void use_alternative_stack() {
@@ -275,7 +294,8 @@ int serve(const Loader& load, const std::string& file) {
   if (!(control->layout == layout_of_messages())) _exit(kOtherVersion);
   server = getpid();
   use_alternative_stack();
-  catch_fatal_signals();
+  catch_signals();
+  take_requests();
   limit_resources(control->memory_limit_bytes);
   Surroundings surroundings(data_limit_bytes);
   const Deadline deadline;
@@ -294,7 +314,7 @@ int serve(const Loader& load, const std::string& file) {
     put_text(control->text, sizeof control->text, error.what());
   }
   deadline.set(0);
-  catch_fatal_signals();
+  catch_signals();
   std::atexit(note_exit);  // after loading: before what the library does at the end
   surroundings.loaded();
   LoadedFiles files;
@@ -304,7 +324,7 @@ int serve(const Loader& load, const std::string& file) {
   if (!reply()) return 0;
   while (next_task()) {
     if (!map_segments()) _exit(kUsage);
-    catch_fatal_signals();
+    catch_signals();
     deadline.set(control->timeout_seconds + kGraceSeconds);
     errno = 0;
     control->phase = Phase::calling;

@@ -35,6 +35,13 @@ SpawnAttributes::SpawnAttributes() {
   require(posix_spawn_file_actions_init(&actions), "prepare a process");
 }
 
+void SpawnAttributes::hold_requests() {
+  sigset_t requests;
+  sigemptyset(&requests);
+  for (const int signal : kRequests) sigaddset(&requests, signal);
+  posix_spawnattr_setsigmask(&attributes, &requests);
+}
+
 SpawnAttributes::~SpawnAttributes() {
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <spawn.h>
 #include <sys/types.h>
 
@@ -14,6 +15,10 @@ namespace attest::certify::worker {
 /// Throws InvalidProblem, "worker: cannot " with what and why, for an errno that is not 0.
 void require(int error, const std::string& what);
 
+/// Signals that ask a program to end: a job is over, a key was pressed, a terminal is gone. Whoever
+/// sends them to all processes of a job means the certifier, which ends its workers itself.
+inline constexpr int kRequests[] = {SIGINT, SIGTERM, SIGHUP};
+
 /// Attributes and actions of posix_spawn: a process group of its own, no signal blocked or ignored.
 class SpawnAttributes {
  public:
@@ -21,6 +26,9 @@ class SpawnAttributes {
   ~SpawnAttributes();
   SpawnAttributes(const SpawnAttributes&) = delete;
   SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+
+  /// The process begins with kRequests blocked, until it has handlers for them.
+  void hold_requests();
 
   posix_spawnattr_t attributes{};
   posix_spawn_file_actions_t actions{};

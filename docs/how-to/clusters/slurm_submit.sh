@@ -1,9 +1,23 @@
 #!/usr/bin/env bash
-# Certifies a library by a Slurm job array, then merges the shards: FOLDER/certificate.json.
-# usage: slurm_submit.sh FOLDER LIBRARY [OPTION of attest certify]...
+# Certifies a library by a Slurm job array of 16 shards, then merges them: FOLDER/certificate.json.
+# usage: [SHARDS=16] slurm_submit.sh FOLDER LIBRARY [OPTION of attest certify]...
 set -euo pipefail
+if [ $# -lt 2 ]; then
+  sed -n '2,3s/^# //p' "$0" >&2
+  exit 2
+fi
 here=$(cd "$(dirname "$0")" && pwd)
-mkdir -p "$1/shards"
-array=$(sbatch --parsable "$here/slurm_shard.sh" "$@")
+folder=$1
+shards=${SHARDS:-16}
+asked=$(printf '%q ' "$shards" "${@:2}")
+# Shards of another campaign would be merged in the place of those that are missing.
+if [ -e "$folder/asked" ] && [ "$(cat "$folder/asked")" != "$asked" ]; then
+  printf '%s holds a campaign that was asked for as: %s\nTake another folder.\n' "$folder" "$(cat "$folder/asked")" >&2
+  exit 2
+fi
+mkdir -p "$folder/shards"
+printf '%s\n' "$asked" >"$folder/asked"
+rm -f "$folder/certificate.json" "$folder/report.html"
+array=$(sbatch --parsable --array="1-$shards" "$here/slurm_shard.sh" "$shards" "$@")
 # Not afterok: a shard with a finding exits with 1, and the merge says which shard is missing.
-sbatch --parsable --dependency="afterany:$array" "$here/slurm_merge.sh" "$1"
+sbatch --parsable --dependency="afterany:$array" "$here/slurm_merge.sh" "$folder"
