@@ -134,16 +134,20 @@ void print_io(const ScheduleAudit& io, Detail detail) {
 
 void print_laws(const std::map<std::string, LawCount>& laws, Detail detail) {
   if (detail == Detail::summary) {
-    std::vector<std::string> failed;
-    std::size_t held = 0;  // not a law that counted on no case
+    std::vector<std::string> failed, silent;  // silent: counted on no case
+    std::size_t held = 0;
     std::uint64_t improbable = 0;
     for (const auto& [law, count] : laws) {
       improbable += count.improbable;
       if (count.failed > 0) failed.push_back(law);
       if (count.failed == 0 && count.passed > 0) ++held;
+      if (count.failed == 0 && count.passed == 0) silent.push_back(law);
     }
     fmt::print("  laws                     {} of {} held", held, laws.size());
     if (!failed.empty()) fmt::print("; {} {}", bad("FAILED:"), fmt::join(failed, " "));
+    if (!silent.empty() && silent.size() <= kFew) {
+      fmt::print("; no case that counts: {}", fmt::join(silent, " "));
+    }
     fmt::print("\n");
     if (improbable > 0) {
       fmt::print("  improbable once          {} checks, right when drawn again: --verbose\n",

@@ -39,6 +39,10 @@ function(attest_install_package)
   install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake
                 ${PROJECT_SOURCE_DIR}/ci/cmake/attest_certify_library.cmake
           DESTINATION ${directory} COMPONENT development)
+  # Messages and --help name pages by docs/how-to/….
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
+  install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+          DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
   attest_describe_debian_packages()
 endfunction()
 

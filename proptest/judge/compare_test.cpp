@@ -96,7 +96,7 @@ TEST_CASE("the worst element is named", "[compare]") {
   CHECK(result.ratio == 2);
   CHECK(result.reason ==
         "outside the proved bound: O[row=2] is 3, exact 1, error 2 (9.01e+15 ulp), bound 1; 1 of 4 "
-        "elements are, row 2");
+        "elements is wrong like this, row 2");
 }
 
 TEST_CASE("an element outside the proved bound is worse than any within it", "[compare]") {
@@ -109,7 +109,8 @@ TEST_CASE("an element outside the proved bound is worse than any within it", "[c
   CHECK(result.verdict == Verdict::violated);
   CHECK(result.worst_index[0] == 1);
   CHECK(result.ratio == 4);
-  CHECK_THAT(result.reason, Catch::Contains("bound 1; 2 of 5 elements are, row 1 to 2"));
+  CHECK_THAT(result.reason,
+             Catch::Contains("bound 1; 2 of 5 elements are wrong like this, row 1 to 2"));
 }
 
 TEST_CASE("the elements refused are those named", "[compare]") {
@@ -119,16 +120,16 @@ TEST_CASE("the elements refused are those named", "[compare]") {
     const std::string reason = compare(got.view(), filled("exact", 9, 1),
                                        {filled("Bd", 9, 1), filled("Bp", 9, 1), filled("s", 9, 1)})
                                    .reason;
-    const std::size_t named = reason.find("are, ");
+    const std::size_t named = reason.find("like this, ");
     return named == std::string::npos ? reason.substr(reason.find("; ") + 2)
-                                      : reason.substr(named + 5);
+                                      : reason.substr(named + 11);
   };
   CHECK(words_of({7}) == "row 7");
   CHECK(words_of({1, 4}) == "row 1 and 4");
   CHECK(words_of({1, 3, 4, 8}) == "row 1, 3, 4 and 8");
   CHECK(words_of({2, 3, 4, 5, 6, 7}) == "row 2 to 7");
   CHECK(words_of({0, 2, 3, 5, 6}) == "5 of row 0 to 6");
-  CHECK(words_of({0, 2, 3, 5, 8}) == "5 of 9 elements are");
+  CHECK(words_of({0, 2, 3, 5, 8}) == "5 of 9 elements are wrong like this");
 }
 
 TEST_CASE("what is said where no ulp or no error can be", "[compare]") {

@@ -38,6 +38,13 @@ LawResult check_sinks_off(const attest_kernel& kernel, const Case& c) {
   });
 }
 
+// How much a weight grows at most with its logarithm; weights are not above 1.
+double weight_growth(double log_weight, double growth) {
+  const double weight = std::exp(log_weight);
+  if (growth < 1) return weight * std::expm1(growth);
+  return std::exp(std::min(log_weight + growth, 0.0)) - weight;
+}
+
 // A sink is one more part of a row, with O = 0 and its score as LSE: what a call without sinks
 // returns, merged with it, is what the call with sinks returns.
 LawResult check_sink_merge(const attest_kernel& kernel, const Case& c) {
@@ -72,15 +79,15 @@ LawResult check_sink_merge(const attest_kernel& kernel, const Case& c) {
       return 0.0;
     });
     mapped(O, [&](auto b, auto i, auto h, auto x) {
-      const double weight = std::exp(unit * without.run.LSE(b, h, i) - merged_lse(b, h, i));
-      const double value = without.run.O(b, i, h, x);
+      const double log_weight = unit * without.run.LSE(b, h, i) - merged_lse(b, h, i);
+      const double weight = std::exp(log_weight), value = without.run.O(b, i, h, x);
       O.set(weight * value, b, i, h, x);
       // The weight of the keys grows at most as LSE does.
       for (Tensor ErrorBound::*strength :
            {&ErrorBound::deterministic, &ErrorBound::probabilistic, &ErrorBound::sigma}) {
-        const double growth = std::expm1(unit * (bounds.LSE.*strength)(b, h, i));
+        const double growth = weight_growth(log_weight, unit * (bounds.LSE.*strength)(b, h, i));
         const double own = (bounds.O.*strength)(b, i, h, x);
-        (of_O.*strength).set(weight * (own + growth * (std::abs(value) + own)), b, i, h, x);
+        (of_O.*strength).set(weight * own + growth * (std::abs(value) + own), b, i, h, x);
       }
       return 0.0;
     });
