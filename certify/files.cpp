@@ -36,7 +36,8 @@ bool is_machine_code(const std::filesystem::path& file) {
                      sizeof first) == 0;
 }
 
-// The file a path names once its symbolic links are followed, whether or not it exists.
+}  // namespace
+
 std::filesystem::path target_of(const std::string& path) {
   constexpr int kMostLinks = 40;
   std::filesystem::path target(path);
@@ -51,8 +52,6 @@ std::filesystem::path target_of(const std::string& path) {
   }
   return target;
 }
-
-}  // namespace
 
 void require_writable(const std::string& path) {
   const std::filesystem::path target = target_of(path);

@@ -1,10 +1,15 @@
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <iosfwd>
 #include <string>
 
 namespace attest::certify {
+
+/// Returns the file a path names once its symbolic links are followed, whether or not it exists.
+/// Throws InvalidProblem for links without end.
+std::filesystem::path target_of(const std::string& path);
 
 /// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
 /// links: a directory, device, pipe or socket is refused, and a library or program (ELF) that would

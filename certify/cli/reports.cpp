@@ -242,7 +242,8 @@ void require_distinct(const std::vector<NamedFile>& files) {
   for (const NamedFile& file : files) {
     if (file.path.empty()) continue;
     // From the root: what does not exist yet keeps its spelling otherwise.
-    const auto place = std::filesystem::weakly_canonical(std::filesystem::absolute(file.path));
+    const auto place =
+        std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(file.path)));
     // Any number may go to /dev/null.
     if (std::filesystem::exists(place) && !std::filesystem::is_regular_file(place)) continue;
     const auto [other, alone] = taken.emplace(place, file.option);

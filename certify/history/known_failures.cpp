@@ -87,7 +87,9 @@ Expected expected(const KnownFailure& known, const std::vector<CampaignResult>& 
       return Expected::occurs;
     }
     const auto law = result.laws.find(known.law);
-    const bool looked = law != result.laws.end() && law->second.passed > 0;
+    // A law that fails otherwise, as by a crash, has not come right.
+    const bool looked =
+        law != result.laws.end() && law->second.passed > 0 && law->second.failed == 0;
     if (looked && !result.interrupted && result.shard.whole()) found = Expected::gone;
   }
   return found;

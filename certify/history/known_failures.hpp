@@ -16,7 +16,8 @@ struct KnownFailure {
 };
 
 /// Outcome of an expected finding: it occurs, occurs no longer, or was not looked for to the end,
-/// as in a shard, an interrupted campaign, and a campaign without the kernel or the law.
+/// as in a shard, an interrupted campaign, a campaign without the kernel or the law, and where the
+/// law fails by another fault.
 enum class Expected : std::uint8_t { occurs, gone, not_looked_for };
 
 /// "occurs", "gone" or "not_looked_for".

@@ -117,6 +117,8 @@ TEST_CASE("what occurs no longer is told where it was looked for", "[known]") {
   result.interrupted = true;
   CHECK(found(result) == Expected::not_looked_for);
   result.interrupted = false;
+  result.laws["reference_forward"].failed = 1;
+  CHECK(found(result) == Expected::not_looked_for);
   result.laws.clear();
   CHECK(found(result) == Expected::not_looked_for);
   result.kernel = "cpu/other";

@@ -28,6 +28,7 @@
 #include "certify/plan/own_problems.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/remarks/source_place.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "fixtures/register.hpp"
@@ -186,6 +187,9 @@ std::vector<NamedFile> files_of(const CertifyOptions& options) {
                                {"--problems", options.problem_file}};
   for (const auto& [option, path] : options.reports.named()) files.push_back({option, path});
   for (const std::string& shard : options.merge) files.push_back({"--merge", shard});
+  if (!options.reports.source.empty()) {
+    files.push_back({"--source", parse_place(options.reports.source).file});
+  }
   for (const std::string& word : options.kernels) {
     if (names_function(word)) files.push_back({"the kernel", word.substr(0, word.rfind(':'))});
   }

@@ -39,6 +39,21 @@ class Pipelines(unittest.TestCase):
         with open(os.path.join(self.folder, name), encoding="utf-8") as file:
             return file.read()
 
+    def test_no_file_is_lost(self):
+        self.write("src.cu", "a kernel")
+        os.symlink("ghost.html", os.path.join(self.folder, "link.html"))
+        for words in (["--source", "src.cu:1", "--out", "./src.cu"], ["--html", "ghost.html", "--junit", "link.html"],
+                      ["--html", "./a.html", "--out", "a.html"]):
+            done = self.attest("certify", *GOOD, *words, code=2)
+            self.assertIn("name the same file", done.stderr)
+        self.assertEqual(self.read("src.cu"), "a kernel")
+        with open(LIBRARY, "rb") as file:
+            before = file.read()
+        shutil.copy(LIBRARY, os.path.join(self.folder, "lib.so"))
+        self.assertIn("it is a library or program", self.attest("certify", *GOOD, "--out", "lib.so", code=2).stderr)
+        with open(os.path.join(self.folder, "lib.so"), "rb") as file:
+            self.assertEqual(file.read(), before)
+
     def test_known_failures(self):
         self.write("known.txt", "broken/dv_halved reference_backward  # issue 1\n"
                                 "cpu/standard reference_backward\nbroken/dv_halved ones\n")
