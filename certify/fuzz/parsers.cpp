@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -36,6 +37,7 @@ void require_same(bool same, const char* what) {
 
 std::string written(const std::string& bytes, const std::string& folder, const char* name) {
   std::string path = folder + "/" + name;
+  std::remove(path.c_str());  // a library is not written over
   write_file(path, bytes);
   return path;
 }

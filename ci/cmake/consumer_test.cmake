@@ -44,11 +44,13 @@ run(${STAGE}/prefix/bin/attest check --kernel ${STAGE}/build/libattention.so
 run(${STAGE}/prefix/bin/attest check --kernel ${BUILD}/plugins/libby_hand.so:hand/right
     --problem sq=5,sk=7,d=4 --law reference_forward --emulate)
 
-# The component runtime is the command, what it loads and one header.
+# The component runtime is the command, what it loads, one header and the pages.
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE}/runtime --component runtime)
 file(GLOB_RECURSE files RELATIVE ${STAGE}/runtime ${STAGE}/runtime/*)
+list(FILTER files EXCLUDE REGEX "^share/doc/attest/")
 list(SORT files)
 list(JOIN files " " files)
+check(EXISTS ${STAGE}/runtime/share/doc/attest/docs/how-to/install.md)
 check("${files}" STREQUAL "bin/attest bin/attest-emulate include/attest_kernel.h lib/attest/libcuda.so.1 lib/attest/libcudart.so.12 lib/attest/libcudart.so.13")
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE}/benches --component benches)
 check(EXISTS ${STAGE}/benches/bin/attention_bench)

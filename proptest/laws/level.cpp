@@ -23,7 +23,8 @@ constexpr std::uint64_t kStream = 0x6c6576656cu;
 // float32, 10^4 and 5 * 10^4 stand for infinity in public kernels.
 double drawn_level(Rng& rng) {
   constexpr std::array<double, 5> kLevels{100, 400, 2000, 15000, 1e5};
-  return pick(rng, kLevels) * (0.75 + 0.25 * rng.uniform());
+  const double level = pick(rng, kLevels);  // drawn first
+  return level * (0.75 + 0.25 * rng.uniform());
 }
 
 // Beyond it a score that is rounded once keeps no digit of what tells keys apart.

@@ -26,8 +26,8 @@ std::string_view page_kind(const Problem& p) {
 // A mask of heads that lacks each axis.
 std::string drawn_head_mask(Rng& rng) {
   constexpr std::array<const char*, 6> kAxes{"bhqk", "hqk", "bqk", "bhk", "bhq", "bk"};
-  return kAxes[static_cast<std::size_t>(rng.between(0, 5))] + std::string("_70_") +
-         std::to_string(rng.between(1, 9));
+  const std::string axes = kAxes[static_cast<std::size_t>(rng.between(0, 5))];  // drawn first
+  return axes + "_70_" + std::to_string(rng.between(1, 9));
 }
 
 // A bias that lacks each axis, in the tensors' type or in float32.
