@@ -23,6 +23,23 @@ io::Traffic closed_form(const std::string& schedule, const Call& call, Dlse dlse
   return dense_schedules().make(text, *call.form.get(), io::FastMemory{})->closed_form();
 }
 
+struct Counted {
+  cpu::TileWords words;
+  io::Traffic named;  // closed form of the schedule
+};
+
+// Counts forward; a call that is not counted must give the same bits.
+Counted counted_forward(const Problem& problem) {
+  const attest_kernel& kernel = cpu::flash2_kernel();
+  Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
+  Call native(problem, 1, {Memory::scattered, 3, 1, Dlse::absent});
+  cpu::TileWords words;
+  cpu::flash2_forward(counted.forward_arguments(kernel), &words);
+  REQUIRE(native.forward(kernel) == ATTEST_OK);
+  CHECK(counted.output_bits() == native.output_bits());
+  return {words, closed_form(kernel.description.schedule, counted, Dlse::absent)};
+}
+
 // As the sizes of tiles, smaller, equal and larger, and with masks whose tiles are not all visited.
 // Key lengths end with tiles: where they do not, the code reads fewer words, for it never reads the
 // keys behind them.
@@ -42,13 +59,7 @@ TEST_CASE("forward of cpu/flash2 moves the words of its schedule", "[cpu][schedu
   problems.push_back("hq=4,hkv=2,sq=200,sk=300,d=8");  // more queries of a group than a tile has
   for (const char* text : problems) {
     INFO(text);
-    Call counted(Problem::parse(text), 1, {Memory::spelled, 1, 1, Dlse::absent});
-    Call native(Problem::parse(text), 1, {Memory::scattered, 3, 1, Dlse::absent});
-    cpu::TileWords words;
-    cpu::flash2_forward(counted.forward_arguments(cpu::flash2_kernel()), &words);
-    REQUIRE(native.forward(kernel) == ATTEST_OK);
-    CHECK(counted.output_bits() == native.output_bits());
-    const io::Traffic named = closed_form(kernel.description.schedule, counted, Dlse::absent);
+    const auto [words, named] = counted_forward(Problem::parse(text));
     CHECK(words.reads == named.reads.words.value());
     CHECK(words.writes == named.writes.words.value());
   }
@@ -70,14 +81,7 @@ TEST_CASE("heads of a group in one block read K and V once", "[cpu][schedules]")
                            "b=2,hq=6,hkv=2,sq=50,sk=200,d=8,mask=causal_br"}) {
     INFO(text);
     const Problem problem = Problem::parse(text);
-    Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
-    Call native(problem, 1, {Memory::scattered, 3, 1, Dlse::absent});
-    cpu::TileWords words;
-    cpu::flash2_forward(counted.forward_arguments(cpu::flash2_kernel()), &words);
-    REQUIRE(native.forward(cpu::flash2_kernel()) == ATTEST_OK);
-    CHECK(counted.output_bits() == native.output_bits());
-    const io::Traffic named =
-        closed_form(cpu::flash2_kernel().description.schedule, counted, Dlse::absent);
+    const auto [words, named] = counted_forward(problem);
     CHECK(words.reads == named.reads.words.value() - forward_saved(problem));
     CHECK(words.writes == named.writes.words.value());
   }
@@ -88,14 +92,7 @@ TEST_CASE("few queries leave sums of their parts of the keys beside that", "[cpu
                            "b=2,hq=4,hkv=2,sq=3,sk=3000,d=8"}) {
     INFO(text);
     const Problem problem = Problem::parse(text);
-    Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
-    Call native(problem, 1, {Memory::scattered, 3, 1, Dlse::absent});
-    cpu::TileWords words;
-    cpu::flash2_forward(counted.forward_arguments(cpu::flash2_kernel()), &words);
-    REQUIRE(native.forward(cpu::flash2_kernel()) == ATTEST_OK);
-    CHECK(counted.output_bits() == native.output_bits());
-    const io::Traffic named =
-        closed_form(cpu::flash2_kernel().description.schedule, counted, Dlse::absent);
+    const auto [words, named] = counted_forward(problem);
     const std::int64_t splits = problem.seqlen_k > 4096 ? 8 : 6,
                        rows = problem.batch * problem.num_heads_q * problem.seqlen_q;
     const std::int64_t queries_again = (splits - 1) * rows * problem.head_dim_qk;

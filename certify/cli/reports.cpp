@@ -71,11 +71,7 @@ void warn_if_changed(const std::string& path, const nlohmann::json& certificate)
 
 // Older certificates have no such list.
 void print_also(const nlohmann::json& laws) {
-  std::string text;
-  for (const nlohmann::json& law : laws) {
-    text += (text.empty() ? "" : ", ") + printable(law.get<std::string>());
-  }
-  if (!text.empty()) fmt::print("    also fails: {}\n", text);
+  if (!laws.empty()) fmt::print("    also fails: {}\n", printable(names_text(laws)));
 }
 
 void print_certificate(const nlohmann::json& certificate) {

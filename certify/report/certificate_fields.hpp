@@ -27,4 +27,13 @@ inline std::string count_text(const nlohmann::json& count) {
   return count.is_number_integer() ? thousands(count.get<std::int64_t>()) : count.dump();
 }
 
+/// Returns the names of a list with ", " between them.
+inline std::string names_text(const nlohmann::json& names) {
+  std::string text;
+  for (const nlohmann::json& name : names) {
+    text += (text.empty() ? "" : ", ") + name.get<std::string>();
+  }
+  return text;
+}
+
 }  // namespace attest::certify

@@ -74,6 +74,16 @@ class CiFiles(unittest.TestCase):
                               [{"CI_NODE_INDEX": str(k + 1), "CI_NODE_TOTAL": str(count)} for k in range(count)])
         self.assertIn("known failures: 1 of 1 occur", said)
 
+    def test_one_job(self):
+        page = (FILES.parent / "put-into-your-ci.md").read_text()
+        block = re.search(r"```sh\n(.*?)```", page, re.DOTALL).group(1)
+        self.assertEqual(block.count("./libmine.so"), 1)
+        for seed in (1, 2):  # the journal of a cancelled job may be of another campaign
+            self.run_step(block.replace("./libmine.so", f"{KERNEL} {OPTIONS} --seed {seed}"), code=1)
+            self.assertTrue((self.folder / "last.jsonl").exists())
+            self.assertFalse((self.folder / "now.jsonl").exists())
+            (self.folder / "last.jsonl").rename(self.folder / "now.jsonl")
+
     def test_every_option_exists(self):
         words = subprocess.run([ATTEST, "certify", "--help"], capture_output=True, text=True, check=True).stdout
         for path in (*FILES.iterdir(), FILES.parent / "put-into-your-ci.md"):

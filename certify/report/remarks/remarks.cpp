@@ -16,11 +16,8 @@ std::string message_of(const json& finding) {
   for (const json& signature : finding.value("signatures", json::array())) {
     text += "\nequals " + signature.at("equals").get<std::string>();
   }
-  std::string also;
-  for (const json& law : finding.value("also", json::array())) {
-    also += (also.empty() ? "\nalso fails: " : ", ") + law.get<std::string>();
-  }
-  return text + also;
+  const json also = finding.value("also", json::array());
+  return also.empty() ? text : text + "\nalso fails: " + names_text(also);
 }
 
 void add_kernel(const json& kernel, const SourcePlace& given, std::vector<Remark>& remarks) {

@@ -96,13 +96,6 @@ void catch_signals() {
   for (const int signal : kRequests) sigaction(signal, &action, nullptr);
 }
 
-void take_requests() {
-  sigset_t requests;
-  sigemptyset(&requests);
-  for (const int signal : kRequests) sigaddset(&requests, signal);
-  sigprocmask(SIG_UNBLOCK, &requests, nullptr);
-}
-
 void use_alternative_stack() {
   static char stack[std::size_t{1} << 16];
   stack_t alternative{};
@@ -295,7 +288,8 @@ int serve(const Loader& load, const std::string& file) {
   server = getpid();
   use_alternative_stack();
   catch_signals();
-  take_requests();
+  const sigset_t requests = request_set();  // held until now
+  sigprocmask(SIG_UNBLOCK, &requests, nullptr);
   limit_resources(control->memory_limit_bytes);
   Surroundings surroundings(data_limit_bytes);
   const Deadline deadline;

@@ -22,6 +22,13 @@ void require(int error, const std::string& what) {
   if (error != 0) throw InvalidProblem("worker: cannot " + what + ": " + std::strerror(error));
 }
 
+sigset_t request_set() {
+  sigset_t requests;
+  sigemptyset(&requests);
+  for (const int signal : kRequests) sigaddset(&requests, signal);
+  return requests;
+}
+
 SpawnAttributes::SpawnAttributes() {
   require(posix_spawnattr_init(&attributes), "prepare a process");
   sigset_t none, all;
@@ -36,9 +43,7 @@ SpawnAttributes::SpawnAttributes() {
 }
 
 void SpawnAttributes::hold_requests() {
-  sigset_t requests;
-  sigemptyset(&requests);
-  for (const int signal : kRequests) sigaddset(&requests, signal);
+  const sigset_t requests = request_set();
   posix_spawnattr_setsigmask(&attributes, &requests);
 }
 

@@ -19,6 +19,9 @@ void require(int error, const std::string& what);
 /// sends them to all processes of a job means the certifier, which ends its workers itself.
 inline constexpr int kRequests[] = {SIGINT, SIGTERM, SIGHUP};
 
+/// kRequests as a set.
+sigset_t request_set();
+
 /// Attributes and actions of posix_spawn: a process group of its own, no signal blocked or ignored.
 class SpawnAttributes {
  public:
