@@ -263,6 +263,39 @@ TEST_CASE("aggregates cover elements that round alike", "[validation]") {
   CHECK(O.verdict == Verdict::passed);
 }
 
+// Row i sees i keys of equal weights, and all rows of dO are one: the casts of 1/2 to 1/15 are all
+// that errs, in every element of dV.
+TEST_CASE("aggregates cover casts that all elements have in common", "[validation]") {
+  constexpr std::int64_t kRows = 15, kColumns = 33;
+  const Problem p = Problem::parse("sq=15,sk=15,d=17,dv=33,mask=causal_tl,scale=0");
+  InputValues in = make_values(p, Values::normal, 1);
+  const TensorView dO = in.dO.view();
+  for (std::int64_t i = 1; i < kRows; ++i) {
+    for (std::int64_t c = 0; c < kColumns; ++c) in.dO.set(dO(0, 0, 0, c), 0, i, 0, c);
+  }
+  Emulation e;
+  e.name = "emulated/cast_f16";
+  e.p_cast = static_cast<std::uint8_t>(1 + abi(DType::f16));
+  const attest_kernel kernel = fixtures::emulated_kernel(e, p.dtype);
+  const Truth truth(kernel.description, p, in, Direction::backward, 1);
+  const KernelRun got = run(kernel, p, in, Direction::backward, Case{p, Values::normal, 1, 1});
+  double squares = 0;  // of errors over their scale, were the casts independent
+  for (std::int64_t j = 0; j < kRows; ++j) {
+    double weights = 0;
+    for (std::int64_t i = j; i < kRows; ++i) weights += std::pow(static_cast<double>(i + 1), -2);
+    for (std::int64_t c = 0; c < kColumns; ++c) {
+      const double scale = unit_roundoff(DType::f16) * std::sqrt(weights) * dO(0, 0, 0, c),
+                   error = got.dV(0, j, 0, c) - truth.backward().dV(0, j, 0, c);
+      squares += std::pow(error / scale, 2);
+    }
+  }
+  CHECK(std::sqrt(squares / (kRows * kColumns)) > reference::kAggregateLimit);
+  for (const Comparison& comparison : truth.judge(got)) {
+    INFO(comparison.output << " " << comparison.aggregate);
+    CHECK(comparison.verdict == Verdict::passed);
+  }
+}
+
 TEST_CASE("the rows' errors of delta reach all of dK alike", "[validation]") {
   // Rounding O leaves one number per row in delta; with positive Q and flat P every element of dK
   // adds up the same 16 of them, and their root mean square is no average.

@@ -83,7 +83,12 @@ TEST_CASE("the loosest kernels pass, or cannot be judged, in cases that were ref
       // A weight of 0 times a bound that grows without end.
       {"loosest/operand_roundoff_coarse_f32",
        "hq=4,hkv=1,sq=2,sk=2,d=40,mask=causal_br,dtype=f32,softcap=2,sinks=drawn_734", "logits_1e4",
-       15243744925912900899u, Verdict::passed, "sink_merge"}};
+       15243744925912900899u, Verdict::passed, "sink_merge"},
+      // Casts that all elements of dV have in common.
+      {"loosest/sum_after_cast_in_f16_f32",
+       "b=1,hq=1,hkv=1,sq=17,sk=17,d=17,dv=33,mask=lengths_8+window_tl_3_-1,dtype=f32,layout=bhsd,"
+       "scale=0,strides=broadcast",
+       "halves", 14511944862548729277u, Verdict::passed, "offset_window"}};
   std::map<std::string_view, const attest_kernel*> kernels;
   for (const attest_kernel& kernel : fixtures::loosest_kernels()) {
     kernels[kernel.description.name] = &kernel;

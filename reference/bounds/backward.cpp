@@ -36,6 +36,7 @@ struct GroupBounds {
 struct Common {
   double proved = 0, linear = 0, variance = 0;
   double correlated = 0;  // deviation of what the entries' own errors are part of
+  double of_columns = 0;  // deviation of what all columns have in common; the aggregate's alone
 };
 
 // Sums that are rounded to a low precision on the way (section "Sums in low precision"): what
@@ -122,7 +123,8 @@ struct Finish {
         bounds.proved(first + r, c) = proved;
         bounds.probable(first + r, c) =
             std::min(proved, Ep + output * (magnitude + Ep) + numerics.output_underflow);
-        const double typical = beyond_first_order * (deviation + linear) + lost;
+        const double typical =
+            beyond_first_order * (std::hypot(deviation, shared.of_columns) + linear) + lost;
         bounds.sigma(first + r, c) =
             typical + output * (magnitude + typical) + numerics.output_underflow;
       }
@@ -143,13 +145,38 @@ struct InheritedErrors {
   }
 };
 
-// Scaled already. `alike` are deviations, or nothing.
-auto known_in(const Matrix& errors, const Matrix& alike) {
-  return [&](Eigen::Index r, Eigen::Index c) -> Common {
-    const double deviation = alike.size() > 0 ? alike(r, c) : 0;
-    return {0, std::abs(errors(r, c)), deviation * deviation};
+// Scaled already. `alike` and `of_columns` are deviations, or nothing.
+auto known_in(const Matrix& errors, const Matrix& alike, const Matrix& of_columns = {}) {
+  const auto at = [](const Matrix& of, Eigen::Index r, Eigen::Index c) {
+    return of.size() > 0 ? of(r, c) : 0;
+  };
+  return [&, at](Eigen::Index r, Eigen::Index c) -> Common {
+    const double deviation = at(alike, r, c);
+    return {0, std::abs(errors(r, c)), deviation * deviation, 0, at(of_columns, r, c)};
   };
 }
+
+// Casts of P where rows of dO are equal: they meet one operand, so that all columns of dV, and all
+// keys of equal weights, have one error.
+class CastsOfEqualRows {
+ public:
+  CastsOfEqualRows(const GradientInputs& in, Eigen::Index keys) {
+    if (in.alike_dO.size() == 0 || in.numerics.p_roundoff == 0) return;
+    dO_ = in.numerics.p_roundoff * repeated_rows(in.dO).asDiagonal() * in.dO.cwiseAbs();
+    dV_.setZero(keys, dO_.cols());
+  }
+
+  void add(const RowBlock& block, const KeyTile& tile, const EntryErrors& entries) {
+    if (dV_.size() == 0) return;
+    add_transposed_product(entries.P, dO_.middleRows(block.first, block.count),
+                           dV_.middleRows(tile.output, tile.count));
+  }
+
+  const Matrix& dV() const { return dV_; }  // (keys, columns), or empty
+
+ private:
+  Matrix dO_, dV_;
+};
 
 // dSinks of the heads of a group: sums of the sink's column of dS over their rows. A kernel may
 // make one sum of all sequences, so that each of them errs as in a sum of all rows.
@@ -278,6 +305,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   SinkSums sums_sinks(in);
   if (wanted.rows && wanted.keys) result.dBias.emplace(in);
   InheritedErrors inherited(in, keys);
+  CastsOfEqualRows casts(in, keys);
   const bool alike = wanted.keys && in.alike_dO.size() > 0;
   Matrix alike_dK;
   if (alike) alike_dK.setZero(keys, in.K.cols());
@@ -299,6 +327,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
       sums_v.add_transposed(tile.output, first, entries.P, entries.dV);
       sums_k.add_transposed(tile.output, first, entries.dS, entries.dK);
       inherited.add(block, tile, entries);
+      casts.add(block, tile, entries);
       sums_sinks.add(block, tile, entries);
       if (result.dBias) result.dBias->add(block, tile, entries);
       if (alike) {
@@ -334,7 +363,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   finish_v.logs = finish_k.logs = {of_all_rows};
   finish_v(sums_v.finish(key_terms),
            finite_part(key_rows(exact.dV.view(), in.group, wanted.chosen_keys)), 0,
-           known_in(inherited.dV, {}), result.dV);
+           known_in(inherited.dV, {}, casts.dV()), result.dV);
   finish_k(sums_k.finish(key_terms),
            finite_part(key_rows(exact.dK.view(), in.group, wanted.chosen_keys)), 0,
            known_in(inherited.dK, alike_dK), result.dK);

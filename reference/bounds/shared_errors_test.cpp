@@ -264,5 +264,15 @@ TEST_CASE("alike are the rows of the one that occurs most often, and of its nega
   CHECK(alike_rows(rows).size() == 0);
 }
 
+TEST_CASE("repeated are the rows that another equals, or is the negative of", "[reference]") {
+  Matrix rows(7, 2);
+  rows << 1, 2, 0, 0, -1, -2, 3, 4, 5, 6, 3, 4, 0, 0;
+  Vector repeated(7);
+  repeated << 1, 0, 1, 1, 0, 1, 0;
+  CHECK(repeated_rows(rows) == repeated);
+  CHECK(repeated_rows(Matrix::Zero(3, 2)) == Vector::Zero(3));
+  CHECK(alike_rows(Matrix::Zero(3, 2)).size() == 0);
+}
+
 }  // namespace
 }  // namespace attest::reference

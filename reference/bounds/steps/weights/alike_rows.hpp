@@ -10,4 +10,8 @@ namespace attest::reference {
 /// [reference/bounds/shared_errors_test "alike"]
 Vector alike_rows(const Matrix& rows);
 
+/// Marks by 1 the rows of a matrix that another row equals, or is the negative of; else 0. Rows of
+/// zeros are none. Cost: as that of alike_rows.  [reference/bounds/shared_errors_test "repeated"]
+Vector repeated_rows(const Matrix& rows);
+
 }  // namespace attest::reference
