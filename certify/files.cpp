@@ -54,6 +54,11 @@ std::filesystem::path target_of(const std::string& path) {
 }
 
 void require_writable(const std::string& path) {
+  if (path == "-") {
+    throw InvalidProblem(
+        "cannot write '-': the standard output is no file here; pass a name, "
+        "such as ./- for a file that is called so");
+  }
   const std::filesystem::path target = target_of(path);
   std::error_code ignored;
   const auto folder = folder_of(target);

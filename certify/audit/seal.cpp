@@ -39,6 +39,14 @@ std::string seal_of(const nlohmann::json& certificate) {
   return sha256(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+std::string seal_fault(const nlohmann::json& certificate) {
+  const auto found = certificate.find("sha256");
+  if (found == certificate.end()) {
+    return "has no SHA-256 of its own: it was changed, or an older version of attest made it";
+  }
+  return *found == seal_of(certificate) ? "" : "was changed after it was made: its SHA-256 differs";
+}
+
 void seal(nlohmann::json& certificate) { certificate["sha256"] = seal_of(certificate); }
 
 std::string certificate_date() {

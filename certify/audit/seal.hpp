@@ -11,6 +11,10 @@ namespace attest::certify {
 /// [certify/audit/seal_test]
 std::string seal_of(const nlohmann::json& certificate);
 
+/// Returns why a certificate's text cannot be relied on: it is not the one that was sealed, or has
+/// no seal; "" where it is as it was made.  [certify/audit/seal_test]
+std::string seal_fault(const nlohmann::json& certificate);
+
 /// Writes seal_of into the member `sha256`; the last thing that happens to a certificate.
 void seal(nlohmann::json& certificate);
 

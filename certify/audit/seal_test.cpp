@@ -45,6 +45,17 @@ TEST_CASE("a seal is of values, not of spaces", "[audit]") {
   CHECK(more.at("sha256") != seal_of(more));
 }
 
+TEST_CASE("a certificate that was changed or lost its seal has a fault", "[audit]") {
+  nlohmann::json object{{"exit_code", 1}};
+  CHECK_THAT(seal_fault(object), Catch::Contains("has no SHA-256 of its own"));
+  seal(object);
+  CHECK(seal_fault(object).empty());
+  object["exit_code"] = 0;
+  CHECK_THAT(seal_fault(object), Catch::Contains("was changed after it was made"));
+  object["sha256"] = 7;
+  CHECK_FALSE(seal_fault(object).empty());
+}
+
 TEST_CASE("bytes that are no UTF-8 have the seal of what is written for them", "[audit]") {
   nlohmann::json object{{"kernel", "./lib\xff.so"}};
   seal(object);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "certify/audit/seal.hpp"
 #include "certify/campaign/campaign.hpp"
 #include "certify/campaign/merge.hpp"
 #include "certify/certificate.hpp"
@@ -204,7 +205,9 @@ TEST_CASE("journals and shards of other masks are refused", "[mask]") {
     options.shard = {static_cast<std::uint32_t>(paths.size() + 1), 2};
     Journal journal;
     paths.push_back(std::string("campaign_mask_test_") + mask + ".json");
-    std::ofstream(paths.back()) << certified(kernel, options, &journal).dump();
+    nlohmann::json part = certified(kernel, options, &journal);
+    seal(part);
+    std::ofstream(paths.back()) << part.dump();
   }
   Journal journal;
   CHECK_THROWS_WITH(merge_shards(paths, journal), Catch::Contains("its mask"));

@@ -23,10 +23,8 @@ json journal_of(const ShardCertificate& shard, Shards asked) {
                         object["journal"].contains("campaign") &&
                         object["journal"].contains("records");
   if (!of_shard) throw InvalidProblem("'" + shard.name + "' is not the certificate of a shard");
-  if (object.contains("sha256") && object["sha256"] != seal_of(object)) {
-    throw InvalidProblem("'" + shard.name +
-                         "' was changed after it was made: its SHA-256 differs; run that shard "
-                         "again");
+  if (const std::string fault = seal_fault(object); !fault.empty()) {
+    throw InvalidProblem("'" + shard.name + "' " + fault + "; run that shard again");
   }
   if (asked == Shards::all && object.value("interrupted", false)) {
     throw InvalidProblem("'" + shard.name + "' was interrupted; run that shard again, to its end");

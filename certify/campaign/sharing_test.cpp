@@ -76,9 +76,10 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
     CampaignOptions options = whole;
     options.shard = {index, kShards};
     Journal journal;
-    const nlohmann::json part = certified(options, &journal);
+    nlohmann::json part = certified(options, &journal);
     CHECK(part.at("kernels").at(0).at("verdict") == "shard_passed");
     paths.push_back("sharing_test_" + std::to_string(index) + ".json");
+    seal(part);
     std::ofstream(paths.back()) << part.dump();
   }
   Journal journal;
@@ -113,6 +114,9 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   changed["exit_code"] = 7;
   std::ofstream("sharing_test_other.json") << changed.dump();
   refused({paths[0], "sharing_test_other.json", paths[2]}, "was changed after it was made");
+  changed.erase("sha256");
+  std::ofstream("sharing_test_other.json") << changed.dump();
+  refused({paths[0], "sharing_test_other.json", paths[2]}, "has no SHA-256 of its own");
   for (const std::string& path : paths) std::remove(path.c_str());
   std::remove("sharing_test_other.json");
 }
@@ -129,7 +133,9 @@ TEST_CASE("shards that are merged early list one mistake once", "[sharing]") {
     Journal journal;
     const CampaignResult part = run_campaign(kernel, options, ignore, {nullptr, &journal});
     findings += part.findings.size();
-    parts.push_back({"part", certificate(registry(), options, {part}, &journal).dump()});
+    nlohmann::json object = certificate(registry(), options, {part}, &journal);
+    seal(object);
+    parts.push_back({"part", object.dump()});
   }
   REQUIRE(findings > 1);
   Journal journal;

@@ -61,12 +61,9 @@ std::string text_of(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
-// Older certificates have none.
 void warn_if_changed(const std::string& path, const nlohmann::json& certificate) {
-  const auto found = certificate.find("sha256");
-  if (found == certificate.end() || *found == seal_of(certificate)) return;
-  fmt::print(stderr, "attest: '{}' was changed after it was made: its SHA-256 differs\n",
-             printable(path));
+  const std::string fault = seal_fault(certificate);
+  if (!fault.empty()) fmt::print(stderr, "attest: '{}' {}\n", printable(path), fault);
 }
 
 // Older certificates have no such list.
@@ -76,13 +73,12 @@ void print_also(const nlohmann::json& laws) {
 
 void print_certificate(const nlohmann::json& certificate) {
   reading_certificate([&] {
-    const nlohmann::json part = certificate.value("shard", nlohmann::json());
-    const std::string shard =
-        part.is_string() ? "shard " + text_of(certificate, "shard") + ", " : "";
+    const std::string part = shard_text(certificate),
+                      shard = part.empty() ? "" : printable(part) + ", ";
     for (const nlohmann::json& kernel : certificate.at("kernels")) {
       const std::uint64_t cases = kernel.at("cases");
       fmt::print("{}  {}{}  ({}, {} checks passed, {} vacuous)\n", bold(text_of(kernel, "kernel")),
-                 shard, text_of(kernel, "verdict"),
+                 shard, printable(verdict_words(kernel.at("verdict"))),
                  cases_text(cases, kernel.value("planned_cases", cases)),
                  count_text(kernel.at("checks").at("passed")),
                  count_text(kernel.at("checks").at("vacuous")));

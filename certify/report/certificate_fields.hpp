@@ -27,6 +27,20 @@ inline std::string count_text(const nlohmann::json& count) {
   return count.is_number_integer() ? thousands(count.get<std::int64_t>()) : count.dump();
 }
 
+/// Returns a kernel's verdict as people read it: laws are violated, kernels refused.
+inline std::string verdict_words(const std::string& verdict) {
+  if (verdict == "law_holds") return "law holds";
+  if (verdict == "mask_holds") return "holds on the mask";
+  if (verdict == "shard_passed") return "shard passed";
+  return verdict == "violated" ? "refused" : verdict;
+}
+
+/// Returns "shard 1/2" for the certificate of a shard, else "".
+inline std::string shard_text(const nlohmann::json& certificate) {
+  const nlohmann::json shard = certificate.value("shard", nlohmann::json());
+  return shard.is_string() ? "shard " + shard.get<std::string>() : "";
+}
+
 /// Returns the names of a list with ", " between them.
 inline std::string names_text(const nlohmann::json& names) {
   std::string text;

@@ -126,6 +126,13 @@ class Clusters(unittest.TestCase):
         (self.folder / "campaign" / "certificate.json").write_text("{}")
         self.run_in_folder(submit, "campaign", *KERNEL)  # again: what its journals have is not run again
         self.assertFalse((self.folder / "campaign" / "certificate.json").exists())
+        (self.folder / "libmine.so").write_bytes(b"first build")
+        self.run_in_folder(submit, "library", "./libmine.so:mine", "--tier", "smoke")
+        (self.folder / "libmine.so").write_bytes(b"second build")
+        (self.folder / "library" / "certificate.json").write_text("{}")
+        said = self.run_in_folder(submit, "library", "./libmine.so:mine", "--tier", "smoke", code=2)
+        self.assertIn("Take another folder", said)
+        self.assertTrue((self.folder / "library" / "certificate.json").exists())
         self.assertIn("usage:", self.run_in_folder(submit, "other", code=2))
         self.assertFalse((self.folder / "other").exists())
 

@@ -200,6 +200,12 @@ class Command(unittest.TestCase):
             self.assertIn("another build of the file of", other.stderr)
             shown = self.run_command("report", out)
             self.assertIn(f"SHA-256 of the file      {content}", shown.stdout)
+            code = file.read_text()
+            over = self.run_command("certify", "mine:right", "--dtypes", "f32", "--out", file,
+                                    PYTHONPATH=os.pathsep.join([folder, os.environ.get("PYTHONPATH", "")]))
+            self.assertEqual(over.returncode, 2, over.stdout)
+            self.assertIn("name the same file", over.stderr)
+            self.assertEqual(file.read_text(), code)
         nowhere = self.run_command("certify", "time:sleep", "--resume", "journal.jsonl")
         self.assertEqual(nowhere.returncode, 2, nowhere.stdout)
         self.assertFalse((TESTS / "journal.jsonl").exists())

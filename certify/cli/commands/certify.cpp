@@ -179,6 +179,8 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   }
 }
 
+constexpr const char* kTheKernel = "the kernel";
+
 std::vector<NamedFile> files_of(const CertifyOptions& options) {
   std::vector<NamedFile> files{{"--out", options.out},
                                {"--resume", options.resume},
@@ -191,9 +193,19 @@ std::vector<NamedFile> files_of(const CertifyOptions& options) {
     files.push_back({"--source", parse_place(options.reports.source).file});
   }
   for (const std::string& word : options.kernels) {
-    if (names_function(word)) files.push_back({"the kernel", word.substr(0, word.rfind(':'))});
+    if (names_function(word)) files.push_back({kTheKernel, word.substr(0, word.rfind(':'))});
   }
   return files;
+}
+
+// Requires that no file of the options is that of a kernel's code, which is known once it is
+// loaded.
+void require_beside(const std::vector<const attest_kernel*>& kernels,
+                    std::vector<NamedFile> files) {
+  for (const attest_kernel* kernel : kernels) {
+    if (const auto code = worker::library_of(*kernel)) files.push_back({kTheKernel, *code});
+  }
+  require_distinct(files);
 }
 
 // Checks that failed before, by kernel. The first run of a pipeline has no journal yet.
@@ -287,6 +299,7 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   }
   CampaignOptions& campaign = order.campaign;
   campaign.jobs = options.jobs;
+  require_beside(order.kernels, files_of(options));
   const InterruptGuard guard(OnInterrupt::ask);
   if (options.estimate) return tell_estimates(order.kernels, campaign, options.json);
   std::vector<CampaignResult> results = carry_out(schedules, options, known_failures, order);

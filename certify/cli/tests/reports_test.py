@@ -201,13 +201,16 @@ class Reports(unittest.TestCase):
             json.dump(certificate, file)
         code, text = attest("report", self.good, renamed)
         self.assertEqual(code, 1)
+        fault, text = text.split("\n", 1)
+        self.assertIn("has no SHA-256 of its own", fault)
         self.assertTrue(text.startswith("regression   cpu/standard: verdict"), text)
         self.assertIn("law reference_forward fails now\n    reproduce: attest check", text)
         code, text = attest("report", renamed, self.good, "--json")
         self.assertEqual(code, 0, text)
-        self.assertEqual(json.loads(text)["schema"], "attest-comparison-1")
+        self.assertEqual(json.loads(text.split("\n", 1)[1])["schema"], "attest-comparison-1")
         self.refused("render one certificate", "report", self.good, self.bad, "--html", "x.html")
         self.refused("is not JSON", "report", self.file)
+        self.refused("the standard output is no file here", "report", self.good, "--markdown", "-")
         self.refused("cannot be read", "report", self.path("missing.json"))
 
     def test_nothing_is_run_for_files_that_cannot_be_written(self):

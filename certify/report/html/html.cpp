@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "certify/audit/seal.hpp"
 #include "certify/plan/sizes.hpp"
 #include "certify/report/certificate_fields.hpp"
 #include "certify/report/html/charts.hpp"
@@ -27,16 +28,15 @@ struct Tone {
   std::string word;
 };
 
-// A verdict without a finding: its words, and those around how many kernels it is of.
+// A verdict without a finding: its banner, and the words around how many kernels it is of.
 struct Success {
-  const char *verdict, *word, *banner, *before, *after;
+  const char *verdict, *banner, *before, *after;
 };
 constexpr Success kSuccesses[] = {
-    {"certified", "certified", "Certified", "", " certified"},
-    {"law_holds", "law holds", "The law holds", "law holds on ", "; certifies nothing"},
-    {"mask_holds", "holds on the mask", "Holds on the mask", "holds on ",
-     "; certifies no other mask"},
-    {"shard_passed", "shard passed", "Shard passed", "shard passed on ",
+    {"certified", "Certified", "", " certified"},
+    {"law_holds", "The law holds", "law holds on ", "; certifies nothing"},
+    {"mask_holds", "Holds on the mask", "holds on ", "; certifies no other mask"},
+    {"shard_passed", "Shard passed", "shard passed on ",
      "; certifies nothing without the other shards"}};
 
 const Success* success_of(const std::string& verdict) {
@@ -47,10 +47,11 @@ const Success* success_of(const std::string& verdict) {
 }
 
 Tone tone_of(const std::string& verdict) {
-  if (const Success* success = success_of(verdict)) return {"good", success->word};
-  if (verdict == "violated") return {"bad", "refused"};
-  if (verdict == "crashed") return {"crash", "crashed"};
-  return {"warn", verdict};
+  const char* const style = success_of(verdict) != nullptr ? "good"
+                            : verdict == "violated"        ? "bad"
+                            : verdict == "crashed"         ? "crash"
+                                                           : "warn";
+  return {style, verdict_words(verdict)};
 }
 
 std::string text_of(const json& object, const char* key) {
@@ -103,14 +104,17 @@ std::string banner(const json& certificate) {
                     : code == 4                         ? Tone{"crash", "A kernel crashed"}
                                 : Tone{"warn", "Not certified: nothing failed, not all is proven"};
   const json& host = certificate.at("host");
+  const std::string fault = seal_fault(certificate), shard = shard_text(certificate);
   return fmt::format(
-      "<div class=\"card banner {}\"><div class=\"word\">{}</div><div class=\"facts\">"
+      "<div class=\"card banner {}\"><div class=\"word\">{}</div>{}<div class=\"facts\">{}"
       "<span>{}<b>{} of {}</b> {}{}</span><span><b>{}</b> {}</span>"
       "<span><b>{}</b> cases</span><span><b>{}</b> checks passed</span>"
       "<span class=\"soft\">tier {}, seed {}</span><span class=\"soft\">Attest {}</span>"
       "<span class=\"soft\">{}, {} threads</span></div></div>",
-      tone.style, escaped(tone.word), success->before, good, kernels.size(),
-      kernels.size() == 1 ? "kernel" : "kernels", success->after, findings,
+      tone.style, escaped(tone.word),
+      fault.empty() ? "" : "<p><b>The certificate " + fault + ".</b></p>",
+      shard.empty() ? "" : "<span>" + escaped(shard) + "</span>", success->before, good,
+      kernels.size(), kernels.size() == 1 ? "kernel" : "kernels", success->after, findings,
       findings == 1 ? "finding" : "findings", readable(cases), readable(passed),
       text_of(certificate, "tier"), certificate.at("seed").dump(),
       text_of(certificate.at("build"), "version"), text_of(host, "processor"),

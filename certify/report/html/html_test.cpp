@@ -3,6 +3,7 @@
 #include <functional>
 #include <pugixml.hpp>
 
+#include "certify/audit/seal.hpp"
 #include "certify/report/html/markup.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/report/testing/sample_certificate.hpp"
@@ -192,7 +193,12 @@ TEST_CASE("a page says what the certificate says, in itself", "[html]") {
   for (const char* verdict : {"law_holds", "mask_holds", "shard_passed"}) {
     CHECK_THAT(part(verdict), !Contains("kernel certified"));
   }
+  good["shard"] = "1/<2>";
+  CHECK_THAT(html_report(good), Contains("<span>shard 1/&lt;2&gt;</span>"));
+  seal(good);
+  CHECK_THAT(html_report(good), !Contains("SHA-256 differs"));
   good["exit_code"] = 3;
+  CHECK_THAT(html_report(good), Contains("was changed after it was made: its SHA-256 differs"));
   CHECK_THAT(html_report(good), Contains("Not certified"));
   good["exit_code"] = 4;
   CHECK_THAT(html_report(good), Contains("A kernel crashed"));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "certify/audit/seal.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/certificate_fields.hpp"
 #include "certify/report/ratio.hpp"
@@ -43,7 +44,7 @@ std::string row(const json& kernel, const json& seconds) {
   const auto name = kernel.at("kernel").get<std::string>();
   const auto time = seconds.find(name);
   return fmt::format("| {} | **{}** | {} | {} | {} | {} | {} |\n", cell(name),
-                     cell(kernel.at("verdict").get<std::string>()), count_text(kernel.at("cases")),
+                     cell(verdict_words(kernel.at("verdict"))), count_text(kernel.at("cases")),
                      count_text(kernel.at("checks").at("passed")), kernel.at("findings").size(),
                      worst_text(kernel.at("worst")),
                      time == seconds.end() ? "" : fmt::format("{:.0f}", time->get<double>()));
@@ -76,11 +77,14 @@ std::string known_text(const json& known) {
 
 std::string document(const json& certificate) {
   const json seconds = certificate.at("timings").value("seconds", json::object());
+  const std::string shard = shard_text(certificate), fault = seal_fault(certificate);
   std::string text = fmt::format(
-      "## attest certify, tier {}, seed {}\n\n"
+      "## attest certify, tier {}, seed {}{}\n\n{}"
       "| kernel | verdict | cases | checks passed | findings | worst error/bound | seconds |\n"
       "|---|---|--:|--:|--:|--:|--:|\n",
-      cell(certificate.at("tier").get<std::string>()), certificate.at("seed").dump());
+      cell(certificate.at("tier").get<std::string>()), certificate.at("seed").dump(),
+      shard.empty() ? "" : ", " + cell(shard),
+      fault.empty() ? "" : "**The certificate " + fault + ".**\n\n");
   for (const json& kernel : certificate.at("kernels")) text += row(kernel, seconds);
   for (const Remark& remark : remarks_of(certificate, {})) text += remark_text(remark);
   return text + known_text(certificate.value("known_failures", json::array()));

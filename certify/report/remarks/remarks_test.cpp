@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "certify/audit/seal.hpp"
 #include "certify/report/remarks/annotations.hpp"
 #include "certify/report/remarks/markdown.hpp"
 #include "certify/report/remarks/sarif.hpp"
@@ -88,12 +89,18 @@ TEST_CASE("a SARIF log has rules, results, places and suppressions", "[report]")
 
 TEST_CASE("a summary has a row for each kernel and what is against it", "[report]") {
   const std::string text = markdown_report(sample());
-  CHECK_THAT(text, Catch::Contains("| ./&lt;b>.so:x | **violated** | 60 | 42 | 2 | 0.420 |  |"));
+  CHECK_THAT(text, Catch::Contains("| ./&lt;b>.so:x | **refused** | 60 | 42 | 2 | 0.420 |  |"));
   CHECK_THAT(text, Catch::Contains("**Fails**: ./&lt;b>.so:x, reference\\_forward"));
   CHECK_THAT(text, Catch::Contains("reproduce: attest check --kernel"));
   CHECK_THAT(text, Catch::Contains("**Incomplete**: cpu/partial"));
   CHECK_THAT(text, Catch::Contains("two\\_keys: occurs no longer"));
   CHECK_THROWS_AS(markdown_report(json::object()), InvalidProblem);
+  json shard = sample();
+  shard["shard"] = "1/2";
+  CHECK_THAT(markdown_report(shard),
+             Catch::Contains(", shard 1/2\n\n**The certificate has no SHA"));
+  seal(shard);
+  CHECK_THAT(markdown_report(shard), !Catch::Contains("**The certificate"));
 }
 
 }  // namespace

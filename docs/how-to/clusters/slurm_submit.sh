@@ -10,6 +10,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 shards=${SHARDS:-16}
 asked=$(printf '%q ' "$shards" "${@:2}")
+if [ -f "${2%%:*}" ]; then asked+=$(sha256sum <"${2%%:*}"); fi
 # Shards of another campaign would be merged in the place of those that are missing.
 if [ -e "$folder/asked" ] && [ "$(cat "$folder/asked")" != "$asked" ]; then
   printf '%s holds a campaign that was asked for as: %s\nTake another folder.\n' "$folder" "$(cat "$folder/asked")" >&2
