@@ -135,6 +135,7 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"hints", finding.evidence.hints},
           {"errors", grid_json(finding.evidence.grid)},
           {"known", finding.known},
+          {"undecided", finding.undecided},
           {"file", finding.file.empty() ? json(nullptr) : json(finding.file)},
           {"reproduce", reproduce_line(kernel, finding)}};
 }

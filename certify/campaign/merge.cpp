@@ -1,10 +1,9 @@
 #include "certify/campaign/merge.hpp"
 
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "certify/audit/seal.hpp"
+#include "certify/files.hpp"
 #include "certify/report/certificate_fields.hpp"
 #include "core/error.hpp"
 
@@ -95,9 +94,7 @@ MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards 
 MergedCampaign merge_shards(const std::vector<std::string>& paths, Journal& journal) {
   std::vector<ShardCertificate> shards;
   for (const std::string& path : paths) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw InvalidProblem("'" + path + "' cannot be read; pass certificates of shards");
-    shards.push_back({path, {std::istreambuf_iterator<char>(file), {}}});
+    shards.push_back({path, read_file(path)});
   }
   return merge_shards(shards, Shards::all, journal);
 }

@@ -114,7 +114,7 @@ bool fails_as_known(const CampaignResult& result) {
   };
   return !result.findings.empty() && holds(result.io) && holds(result.io_backward) &&
          std::all_of(result.findings.begin(), result.findings.end(),
-                     [](const Finding& finding) { return finding.known; });
+                     [](const Finding& finding) { return finding.known || finding.undecided; });
 }
 
 int exit_code(const std::vector<CampaignResult>& results) {

@@ -9,6 +9,7 @@
 #include "certify/cli/terminal.hpp"
 #include "certify/digest.hpp"
 #include "certify/printable.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/contract/contract_text.hpp"
@@ -29,7 +30,8 @@ void print_finding(const std::string& kernel, const Finding& finding) {
     fmt::print("    seen: it {}\n", one.statement);
   }
   for (const std::string& hint : finding.evidence.hints) fmt::print("    {}\n", hint);
-  if (finding.known) fmt::print("    {}\n", warning(kKnownFailure));
+  const std::string standing = standing_of(finding.known, finding.undecided);
+  if (!standing.empty()) fmt::print("    {}\n", warning(standing));
   if (!finding.file.empty()) fmt::print("    tensors: {}\n", printable(finding.file));
   fmt::print("    reproduce: {}\n", reproduce_line(kernel, finding));
 }

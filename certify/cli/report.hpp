@@ -30,7 +30,6 @@ void print_total(const std::vector<CampaignResult>& results);
 void print_sampled(std::int64_t positions);
 
 /// Line below a finding that the caller listed.
-inline constexpr const char* kKnownFailure = "known failure: listed, does not fail the run";
 
 /// The first finding only, in three lines.
 void print_finding(const std::string& kernel, const Finding& finding);

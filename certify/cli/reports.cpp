@@ -108,7 +108,9 @@ void print_certificate(const nlohmann::json& certificate) {
         for (const nlohmann::json& one : finding.value("suspicions", nlohmann::json::array())) {
           fmt::print("    seen: it {}\n", text_of(one, "deed"));
         }
-        if (finding.value("known", false)) fmt::print("    {}\n", kKnownFailure);
+        if (const std::string standing = standing_of(finding); !standing.empty()) {
+          fmt::print("    {}\n", standing);
+        }
         for (const nlohmann::json& hint : finding.value("hints", nlohmann::json::array())) {
           fmt::print("    {}\n", printable(hint.get<std::string>()));
         }

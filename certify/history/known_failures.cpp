@@ -119,17 +119,19 @@ std::vector<KnownFailure> read_known_failures(const std::string& path) {
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
+    if (line.find('\0') != std::string::npos) {
+      throw InvalidProblem(
+          fmt::format("{}:{}: holds a byte 0; a line is KERNEL LAW", path, number));
+    }
     const std::string text = trimmed(line.substr(0, line.find('#')));
     if (!text.empty()) known.push_back(parsed(text, fmt::format("{}:{}", path, number)));
   }
   return known;
 }
 
-bool is_listed(const std::vector<KnownFailure>& known, const std::string& kernel,
-               const std::string& law) {
-  return std::any_of(known.begin(), known.end(), [&](const KnownFailure& one) {
-    return one.law == law && is_of_kernel(one, kernel);
-  });
+bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel) {
+  return std::any_of(known.begin(), known.end(),
+                     [&](const KnownFailure& one) { return is_of_kernel(one, kernel); });
 }
 
 std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
@@ -139,6 +141,8 @@ std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
       finding.known = std::any_of(known.begin(), known.end(), [&](const KnownFailure& one) {
         return is_of_kernel(one, result.kernel) && is_of(finding, one);
       });
+      finding.undecided = !finding.known && result.interrupted &&
+                          finding.verdict == Verdict::violated && has_entry(known, result.kernel);
     }
   }
   std::vector<KnownOutcome> outcomes;

@@ -35,6 +35,18 @@ inline std::string verdict_words(const std::string& verdict) {
   return verdict == "violated" ? "refused" : verdict;
 }
 
+/// Returns how a finding stands with the list of known failures, "" where it fails the run.
+inline std::string standing_of(bool known, bool undecided) {
+  if (known) return "known failure: listed, does not fail the run";
+  return undecided ? "perhaps of a known failure's cause: the campaign ended before that was told"
+                   : "";
+}
+
+/// The same of a finding in a certificate; older ones do not say.
+inline std::string standing_of(const nlohmann::json& finding) {
+  return standing_of(finding.value("known", false), finding.value("undecided", false));
+}
+
 /// Returns "shard 1/2" for the certificate of a shard, else "".
 inline std::string shard_text(const nlohmann::json& certificate) {
   const nlohmann::json shard = certificate.value("shard", nlohmann::json());

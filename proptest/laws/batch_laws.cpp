@@ -10,18 +10,20 @@
 namespace attest::proptest {
 namespace {
 
-// The case's problem in memory in which a row lies alike in every batch; now and then with key
+// The case's problem in memory in which a row lies alike in every batch, with what all entries
+// share: drawn biases and masks of heads do not depend on the place then. Now and then with key
 // lengths, where it has no list and the kernel takes them.
 Problem of_own_rows(const attest_kernel& kernel, const Case& c) {
   constexpr std::uint64_t kStream = 0x6c656e67u;
+  constexpr std::size_t kBatch = 0;  // axis
   Problem p = c.problem;
   const bool any = (kernel.description.features & ATTEST_LAYOUT_BITS) != 0;
   if (!any || p.strides == Strides::broadcast || p.strides == Strides::huge) {
     p.strides = Strides::packed;
   }
-  p.bias = Bias{};           // another at another place
-  p.head_mask = HeadMask{};  // the same
-  p.query_lengths = QueryLengths{};
+  p.bias = p.bias.kind == Bias::Kind::given ? Bias{} : p.bias.first_of(kBatch);
+  p.head_mask =
+      p.head_mask.kind == HeadMask::Kind::given ? HeadMask{} : p.head_mask.first_of(kBatch);
   if (p.mask.packed()) p.mask.boolean = nullptr;  // its size is that of the longest sequence
   Rng rng(c.seed, kStream);
   if (p.mask.packed() || !p.mask.key_lengths.empty() || p.seqlen_k == 0) return p;

@@ -98,6 +98,169 @@ LawResult check_sink_merge(const attest_kernel& kernel, const Case& c) {
   });
 }
 
+// A second head, where there is one: sinks of its own need another.
+Problem of_several_heads(Problem p) {
+  if (p.strides == Strides::broadcast) p.strides = Strides::packed;
+  if (p.num_heads_q == 1) p.num_heads_q = p.num_heads_kv = 2;
+  return p;
+}
+
+// The sink of the first query head is changed: its K/V head may have other gradients, itself other
+// results, and nothing else another bit.
+LawResult check_own_sinks(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    require_deterministic(kernel);
+    Problem drawn = of_several_heads(c.problem);
+    if (drawn.sinks != Sinks::drawn) {
+      drawn.sinks = Sinks::drawn;
+      drawn.sinks_seed = c.seed;
+    }
+    const Direction direction = furthest(kernel, drawn);
+    require_pairs(kernel, drawn, direction);
+    Problem other = drawn;
+    other.given_sinks = drawn.sink_scores();
+    other.sinks = Sinks::given;
+    float& first = other.given_sinks.front();
+    first = std::isfinite(first) ? first + 1 : 1;
+    const InputValues in = make_values(drawn, c.values, c.seed);
+    const KernelRun before = complete(kernel, drawn, in, direction, c);
+    KernelRun after = complete(kernel, other, in, direction, c);
+    const auto put_back = [](Tensor& to, const Tensor& from, std::size_t axis) {
+      if (to.view().rank() == 0) return;
+      const Tensor own = to;
+      to = mapped(own, [&](auto b, auto s, auto h, auto x) {
+        return (axis == 1 ? s : h) == 0 ? from(b, s, h, x) : own(b, s, h, x);
+      });
+    };
+    put_back(after.O, before.O, 2);
+    put_back(after.LSE, before.LSE, 1);
+    if (direction == Direction::backward) {
+      for (Tensor KernelRun::*gradient : {&KernelRun::dQ, &KernelRun::dK, &KernelRun::dV}) {
+        put_back(after.*gradient, before.*gradient, 2);
+      }
+      after.dSinks.set(before.dSinks(0), 0);
+      after.dBias = before.dBias;  // a sum over heads, perhaps
+    }
+    return same_bits(before, after, direction, "the sink of one head changes another");
+  });
+}
+
+// A number that few bits hold, of a head: products with a power of 2 are exact in every type.
+double score_of_head(std::uint64_t seed, std::int64_t head) {
+  constexpr std::uint64_t kQuarters = 17;  // -2 to 2
+  return static_cast<double>(mix(seed, static_cast<std::uint64_t>(head)) % kQuarters) / 4 - 2;
+}
+
+// The first columns of Q and K give an appended key the score of the head's sink and the others 0.
+struct KeyInPlaceOfSink {
+  Problem sinks, key;  // the same results: with sinks, and with one key more
+  InputValues of_sinks, of_key;
+  double scale = 1;
+
+  KeyInPlaceOfSink(const attest_kernel& kernel, const Case& c) {
+    Problem none = plain_problem(kernel, c.problem);
+    none.softmax_scale = scale = std::exp2(std::round(std::log2(1 / std::sqrt(none.head_dim_qk))));
+    sinks = with_sinks(none, Sinks::given);
+    for (std::int64_t h = 0; h < none.num_heads_q; ++h) {
+      sinks.given_sinks.push_back(static_cast<float>(scale * score_of_head(c.seed, h)));
+    }
+    key = none;
+    ++key.seqlen_k;
+    of_sinks = make_values(none, c.values, c.seed);
+    of_key = make_values(key, c.values, c.seed);
+    of_sinks.Q = mapped(of_sinks.Q, [&](auto b, auto i, auto h, auto x) {
+      return x == 0 ? score_of_head(c.seed, h) : of_sinks.Q(b, i, h, x);
+    });
+    of_sinks.K = mapped(of_sinks.K, [&](auto b, auto j, auto h, auto x) {
+      return x == 0 ? 0 : of_sinks.K(b, j, h, x);
+    });
+    const std::int64_t last = none.seqlen_k;
+    of_key.Q = of_sinks.Q;
+    of_key.dO = of_sinks.dO;
+    of_key.dLSE = of_sinks.dLSE;
+    of_key.K = mapped(of_key.K, [&](auto b, auto j, auto h, auto x) {
+      return j == last ? (x == 0 ? 1.0 : 0.0) : of_sinks.K(b, j, h, x);
+    });
+    of_key.V = mapped(of_key.V, [&](auto b, auto j, auto h, auto x) {
+      return j == last ? 0 : of_sinks.V(b, j, h, x);
+    });
+  }
+};
+
+ErrorBound mapped_bound(const ErrorBound& bound, const std::function<Tensor(const Tensor&)>& map) {
+  return {map(bound.deterministic), map(bound.probabilistic), map(bound.sigma)};
+}
+
+// A sink is a key of its score with V = 0: all results of the other keys are the same, and dSinks
+// are what the key's K receives.
+LawResult check_sink_as_key(const attest_kernel& kernel, const Case& c) {
+  return guarded([&] {
+    require_unmasked(kernel);
+    const KeyInPlaceOfSink made(kernel, c);
+    require_claimed(kernel, made.sinks, Direction::forward);
+    const Direction direction = std::min(furthest(kernel, made.sinks), furthest(kernel, made.key));
+    require_pairs(kernel, made.sinks, direction);
+    require_pairs(kernel, made.key, direction);
+    const Solved with(kernel, made.sinks, made.of_sinks, direction, c),
+        as_key(kernel, made.key, made.of_key, direction, c);
+    const reference::ForwardBounds &one = with.truth.forward_bounds(),
+                                   &other = as_key.truth.forward_bounds();
+    std::vector<Comparison> found{
+        compare_pair(with.run.O.view(), as_key.run.O.view(), one.O, other.O)};
+    if ((kernel.description.features & ATTEST_LSE) != 0) {
+      found.push_back(compare_pair(with.run.LSE.view(), as_key.run.LSE.view(), one.LSE, other.LSE));
+    }
+    if (direction == Direction::forward) return judged_with_truth(found, with);
+    const reference::BackwardBounds &a = with.truth.backward_bounds(with.run),
+                                    &b = as_key.truth.backward_bounds(as_key.run);
+    // The score of the key is made by the first column.
+    const auto other_columns = [&](const Tensor& of) {
+      return mapped(of,
+                    [&](auto n, auto i, auto h, auto x) { return x == 0 ? 0.0 : of(n, i, h, x); });
+    };
+    const auto keys_as = [](const Tensor& like) {
+      return [&like](const Tensor& of) {
+        return mapped(like, [&](auto n, auto j, auto h, auto x) { return of(n, j, h, x); });
+      };
+    };
+    const auto compare_keys = [&](const Tensor& mine, const Tensor& its, const ErrorBound& bound,
+                                  const ErrorBound& its_bound) {
+      found.push_back(compare_pair(mine.view(), keys_as(mine)(its).view(), bound,
+                                   mapped_bound(its_bound, keys_as(bound.sigma))));
+    };
+    found.push_back(
+        compare_pair(other_columns(with.run.dQ).view(), other_columns(as_key.run.dQ).view(),
+                     mapped_bound(a.dQ, other_columns), mapped_bound(b.dQ, other_columns)));
+    compare_keys(with.run.dK, as_key.run.dK, a.dK, b.dK);
+    compare_keys(with.run.dV, as_key.run.dV, a.dV, b.dV);
+    // dK of the key is scale times the sum of dSinks times what Q has, over the heads of a group.
+    const Problem& p = made.sinks;
+    const auto of_sinks = [&](const Tensor& values, bool sizes) {
+      Tensor sums("sum of dSinks", DType::f64, {{"num_heads_kv", p.num_heads_kv, 0}});
+      for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
+        const double factor = made.scale * score_of_head(c.seed, h);
+        const std::int64_t kv = h / p.group_size();
+        sums.set(sums(kv) + (sizes ? std::abs(factor) : factor) * values(h), kv);
+      }
+      return sums;
+    };
+    const auto of_key = [&](const Tensor& values) {
+      Tensor sums("sum of dSinks", DType::f64, {{"num_heads_kv", p.num_heads_kv, 0}});
+      for (std::int64_t n = 0; n < p.batch; ++n) {
+        for (std::int64_t h = 0; h < p.num_heads_kv; ++h) {
+          sums.set(sums(h) + values(n, p.seqlen_k, h, 0), h);
+        }
+      }
+      return sums;
+    };
+    found.push_back(compare_pair(
+        of_sinks(with.run.dSinks, false).view(), of_key(as_key.run.dK).view(),
+        mapped_bound(a.dSinks, [&](const Tensor& bound) { return of_sinks(bound, true); }),
+        mapped_bound(b.dK, of_key)));
+    return judged_with_truth(found, with);
+  });
+}
+
 }  // namespace
 
 std::vector<Law> sink_laws() {
@@ -109,7 +272,10 @@ std::vector<Law> sink_laws() {
                     check_sinks_off}),
           of_sinks(replacing_mask({"sink_merge",
                                    "a result without sinks, merged with them, is that with them",
-                                   check_sink_merge}))};
+                                   check_sink_merge})),
+          of_sinks(replacing_mask(
+              {"sink_as_key", "a sink is a key of its score with V = 0", check_sink_as_key})),
+          of_sinks({"own_sinks", "the sink of a head changes no bit of another", check_own_sinks})};
 }
 
 }  // namespace attest::proptest

@@ -224,6 +224,7 @@ std::vector<Alternative> backward_alternatives(const Scene& scene, Suspects only
     gradients.scaled("dk_without_scale", "where dK lacks the softmax scale", {"dK"}, 1 / scale);
     gradients.scaled("gradients_without_scale", "where dQ and dK lack the softmax scale",
                      {"dQ", "dK"}, 1 / scale);
+    gradients.scaled("dv_scaled", "where dV has the softmax scale", {"dV"}, scale);
     gradients.scaled("dq_scaled_twice", "where dQ has the softmax scale twice", {"dQ"}, scale);
     gradients.scaled("dk_scaled_twice", "where dK has the softmax scale twice", {"dK"}, scale);
   }

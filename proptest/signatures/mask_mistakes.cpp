@@ -42,6 +42,13 @@ std::vector<MaskMistake> mask_mistakes(const Problem& problem) {
     }
     add("band_ignored", "without the causal mask or window", [](Pattern& m) { m.remove_window(); });
   }
+  if (mask.left_bounded() != mask.right_bounded()) {
+    add("unbounded_end_as_width", "with a window whose unbounded ends are taken for widths of -1",
+        [](Pattern& m) {
+          m.set_window(m.left_bounded() ? m.window_left : -1,
+                       m.right_bounded() ? m.window_right : -1);
+        });
+  }
   if (mask.offset) {
     add("negative_end_unbounded", "with a window whose negative ends are taken for unbounded",
         [](Pattern& m) {
@@ -62,6 +69,12 @@ std::vector<MaskMistake> mask_mistakes(const Problem& problem) {
   if (mask.window_right >= 0) {
     add("causal_one_more", "where the causal mask lets every query see one future key",
         [](Pattern& m) { m.window_right = m.window_right == 0 ? 1 : m.window_right; });
+    if (mask.window_right == 0) {
+      add("causal_diagonal_hidden", "where the causal mask hides each query's own key",
+          [](Pattern& m) {
+            m.set_window(m.left_bounded() ? m.window_left : Pattern::kUnbounded, -1);
+          });
+    }
     add("right_one_more", "where every query sees one key more to the right",
         [](Pattern& m) { ++m.window_right; });
   }

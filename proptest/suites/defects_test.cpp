@@ -343,6 +343,8 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
       {"sparsity_forms", Defect::ragged_block_dropped},
       {"sinks_off", Defect::sink_off_counted},
       {"sink_merge", Defect::sinks_ignored},
+      {"sink_as_key", Defect::dsinks_without_dlse},
+      {"own_sinks", Defect::sink_of_first_head},
       {"bias_of_rows", Defect::bias_ignored},
       {"bias_alibi", Defect::bias_before_scale},
       {"bias_mask", Defect::bias_dropped_on_last_tile},
@@ -395,6 +397,8 @@ TEST_CASE("laws see every output they speak of", "[defects]") {
       {"row_shift", Defect::delta_omitted},            // dQ
       {"sinks_off", Defect::dsinks_off_unwritten},     // dSinks
       {"sink_merge", Defect::lse_without_sink},        // LSE
+      {"sink_as_key", Defect::lse_without_sink},       // LSE
+      {"sink_as_key", Defect::sinks_ignored},          // O
       {"bias_of_rows", Defect::bias_in_bf16_forward},  // LSE
       {"repeated_heads", Defect::dk_first_head},       // dK alone
       {"score_identity", Defect::dq_without_scale}};

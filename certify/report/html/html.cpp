@@ -203,8 +203,8 @@ std::string finding_html(const json& finding, const json& schedule) {
   for (const json& hint : finding.value("hints", json::array())) {
     html += "<p class=\"small\">" + escaped(hint.get<std::string>()) + "</p>";
   }
-  if (finding.value("known", false)) {
-    html += "<p class=\"small\">known failure: listed, does not fail the run</p>";
+  if (const std::string standing = standing_of(finding); !standing.empty()) {
+    html += "<p class=\"small\">" + standing + "</p>";
   }
   html += "<pre>" + text_of(finding, "reproduce") + "</pre>";
   if (finding.at("file").is_string()) {

@@ -27,8 +27,10 @@ void add_kernel(const json& kernel, const SourcePlace& given, std::vector<Remark
     remarks.push_back({weight, name, rule, message, reproduce, place_of(name, message, given)});
   };
   for (const json& finding : kernel.at("findings")) {
-    add(finding.value("known", false) ? Weight::known : Weight::error, finding.at("law"),
-        message_of(finding), finding.at("reproduce"));
+    add(finding.value("known", false)       ? Weight::known
+        : finding.value("undecided", false) ? Weight::warning
+                                            : Weight::error,
+        finding.at("law"), message_of(finding), finding.at("reproduce"));
   }
   for (const char* part : {"io", "io_backward"}) {
     const json io = kernel.value(part, json());

@@ -9,6 +9,7 @@ namespace {
 
 struct Lengths {
   std::int64_t queries, keys;
+  std::int64_t existing;  // queries up to the query length
 };
 
 std::vector<std::int32_t> ends_of(const std::vector<Lengths>& entries,
@@ -23,6 +24,12 @@ std::vector<std::int32_t> ends_of(const std::vector<Lengths>& entries,
 // The problem with these batch entries. Without lists all have the problem's lengths.
 Problem with_entries(Problem p, const std::vector<Lengths>& entries) {
   p.batch = static_cast<std::int64_t>(entries.size());
+  if (p.query_lengths.kind != QueryLengths::Kind::none) {
+    p.query_lengths = {.kind = QueryLengths::Kind::given};
+    for (const Lengths& entry : entries) {
+      p.query_lengths.given.push_back(static_cast<std::int32_t>(entry.existing));
+    }
+  }
   if (p.mask.packed()) {
     p.seqlen_q = p.seqlen_k = 0;
     for (const Lengths& entry : entries) {
@@ -44,16 +51,18 @@ Problem with_entries(Problem p, const std::vector<Lengths>& entries) {
 // Lengths of a neighbour: several tiles longer, or the shortest.
 Lengths longer(const attest_description& d, const Problem& p, const Lengths& entry) {
   constexpr std::int64_t kTiles = 129;
-  if (p.mask.boolean) return {entry.queries, p.seqlen_k};  // its size stays
+  if (p.mask.boolean) return {entry.queries, p.seqlen_k, entry.queries};  // its size stays
   const std::int64_t keys = claimed_keys(d).nearest(entry.keys + kTiles);
   const bool cross = (d.features & ATTEST_CROSS_LENGTHS) != 0;
-  return {cross ? claimed_queries(d).nearest(entry.queries + 2) : keys, keys};
+  const std::int64_t queries = cross ? claimed_queries(d).nearest(entry.queries + 2) : keys;
+  // Without lists all entries have the rows of the drawn one.
+  return {queries, keys, p.mask.packed() ? queries : entry.queries};
 }
 
 Lengths shorter(const attest_description& d) {
   const std::int64_t keys = claimed_keys(d).nearest(1);
   const bool cross = (d.features & ATTEST_CROSS_LENGTHS) != 0;
-  return {cross ? claimed_queries(d).nearest(1) : keys, keys};
+  return {cross ? claimed_queries(d).nearest(1) : keys, keys, 1};
 }
 
 // Copies what belongs to an entry from one tensor into another. `rows`: its rows on axis `axis`,
@@ -87,7 +96,7 @@ struct Entry {
 
   Entry(const Problem& problem, std::size_t place) {
     const Sequence s = problem.sequences()[place];
-    queries = {s.tensor_batch, s.q_begin, s.q_length};
+    queries = {s.tensor_batch, s.q_begin, s.queries()};
     keys = {s.tensor_batch, s.k_begin, s.k_length};
   }
 };
@@ -99,8 +108,9 @@ constexpr std::size_t kSeqlen = 1, kRowOfLse = 2;
 std::vector<Neighbours> neighbours_of(const attest_description& d, const Problem& p,
                                       std::size_t entry) {
   const Sequence s = p.sequences()[entry];
-  const Lengths own{s.q_length, s.visible_keys}, tall = longer(d, p, own), low = shorter(d),
-                                                 room{own.queries, p.seqlen_k};
+  const Lengths own{s.q_length, s.visible_keys, s.queries()},
+      tall = longer(d, p, {s.q_length, s.visible_keys, s.q_length}), low = shorter(d),
+      room{own.queries, p.seqlen_k, own.queries};
   std::vector<Neighbours> all{
       {"alone", with_entries(p, {own}), 0},
       {"as the last of three entries", with_entries(p, {tall, low, own}), 2},

@@ -30,6 +30,48 @@ TEST_CASE("an entry lies alone, at other places and beside other lengths", "[nei
               "lengths_5_9 of 2 at 0"});
 }
 
+TEST_CASE("an entry keeps its query length", "[neighbours]") {
+  const auto lengths = [](const char* text, std::size_t entry) {
+    std::vector<std::string> found;
+    for (const Neighbours& batch :
+         neighbours_of(sound().description, Problem::parse(text), entry)) {
+      found.push_back(batch.problem.query_lengths.to_string());
+    }
+    return found;
+  };
+  using Words = std::vector<std::string>;
+  CHECK(lengths("b=2,sq=4,sk=9,d=2,query_lengths=3_2", 0) == Words{"3", "4_1_3", "1_3"});
+  CHECK(lengths("d=2,mask=cu_3x5_4x9,query_lengths=1_2", 1) == Words{"2", "6_1_2", "1_2"});
+}
+
+// Bits that depend on the batch where there is a bias, or a query length, alone.
+attest_status one_entry_differs(const void*, const attest_forward_args* args) {
+  const attest_status status = sound().forward(sound().self, args);
+  const bool has_bias = args->bias != nullptr && args->bias->data != nullptr;
+  if (args->problem->batch == 1 && (has_bias || args->problem->mask.query_lengths != nullptr)) {
+    auto* const first =
+        reinterpret_cast<float*>(static_cast<char*>(args->O->data) + args->O->byte_offset);
+    *first += 1;
+  }
+  return status;
+}
+
+TEST_CASE("batches are compared with biases, masks of heads and query lengths", "[neighbours]") {
+  attest_kernel kernel = sound();
+  kernel.forward = one_entry_differs;
+  kernel.description.directions = ATTEST_FORWARD;
+  const Law& law = find_law("batch_invariance");
+  for (const char* text :
+       {"b=2,sq=4,sk=9,d=2,bias=bhqk_drawn_7", "b=2,sq=4,sk=9,d=2,query_lengths=3_2"}) {
+    INFO(text);
+    const Case c{Problem::parse(text), Values::normal, 3, 1};
+    CHECK(law.check(sound(), c).verdict == Verdict::passed);
+    CHECK(law.check(kernel, c).verdict == Verdict::violated);
+  }
+  const Case c{Problem::parse("b=2,sq=4,sk=9,d=2"), Values::normal, 3, 1};
+  CHECK(law.check(kernel, c).verdict == Verdict::passed);
+}
+
 TEST_CASE("an entry keeps its values and its results find back", "[neighbours]") {
   const Case c{Problem::parse("b=2,hq=2,sq=4,sk=9,d=3,mask=lengths_9_5"), Values::normal, 3, 1};
   const InputValues in = make_values(c.problem, c.values, c.seed);
