@@ -52,9 +52,9 @@ class Examples(unittest.TestCase):
         shown = re.search(r"^```c\n(.*?)^```", (root / "README.md").read_text(), re.M | re.S)
         self.assertEqual(shown[1], (root / "docs/how-to/plugins/shim.c").read_text())
 
-    def certified(self, library, shard=None):
+    def certified(self, library, shard=None, folder=EXAMPLES):
         part = shard is not None and "ATTEST_NIGHTLY" not in os.environ
-        code, text, error = attest("certify", f"{EXAMPLES}/{library}", "--json",
+        code, text, error = attest("certify", f"{folder}/{library}", "--json",
                                    *(["--shard", f"{shard}/16"] if part else []))
         self.assertEqual([x for x in error.splitlines() if not x.startswith("progress: ")], [])
         certificate = json.loads(text)
@@ -81,6 +81,10 @@ class Examples(unittest.TestCase):
 
     def test_varlen(self):
         self.certified("libvarlen.so", 4)
+
+    def test_of_version_1(self):
+        """Built with the header of version 1, and certified as it is."""
+        self.certified("libof_version_1.so", 1, PLUGINS)
 
     def test_refusing_everything_proves_nothing(self):
         code, text, _ = attest("certify", f"{PLUGINS}/libnonsense_good.so", "--cases", "3", *SMALL)
@@ -110,6 +114,20 @@ class Examples(unittest.TestCase):
         self.assertIn(f"{EXAMPLES}/libattention.so:example/attention", text)
         self.assertIn("plain loops in float32", text)
         self.assertRegex(text, r"forward backward f32 .*gqa")
+
+
+class Versions(unittest.TestCase):
+    """A kernel that reads each field of its version passes; one that misreads a field is refused."""
+
+    def judged(self, code, kernel, law, problem):
+        found, text, error = attest("check", "--kernel", kernel, "--law", law, "--problem", problem)
+        self.assertEqual(found, code, text + error)
+
+    def test_version_1(self):
+        for law in "reference_forward", "reference_backward":
+            for problem in "sq=5,sk=9,d=8", "hq=4,hkv=2,sq=5,sk=9,d=8,dv=4,mask=causal_br":
+                self.judged(0, f"{PLUGINS}/libof_version_1.so", law, problem)
+                self.judged(1, f"{PLUGINS}/libof_version_1_wrong.so", law, problem)
 
 
 class Findings(unittest.TestCase):
