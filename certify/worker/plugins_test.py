@@ -82,6 +82,9 @@ class Examples(unittest.TestCase):
     def test_varlen(self):
         self.certified("libvarlen.so", 4)
 
+    def test_version_2(self):
+        self.certified("libversion_2.so", 6)
+
     def test_of_version_1(self):
         """Built with the header of version 1, and certified as it is."""
         self.certified("libof_version_1.so", 1, PLUGINS)
@@ -128,6 +131,31 @@ class Versions(unittest.TestCase):
             for problem in "sq=5,sk=9,d=8", "hq=4,hkv=2,sq=5,sk=9,d=8,dv=4,mask=causal_br":
                 self.judged(0, f"{PLUGINS}/libof_version_1.so", law, problem)
                 self.judged(1, f"{PLUGINS}/libof_version_1_wrong.so", law, problem)
+
+    def test_fields_of_version_2(self):
+        forward, backward = "reference_forward", "reference_backward"
+        for misread, law, problem in [
+                ("sink_of_head_0", forward, "hq=2,sq=3,sk=5,d=4,sinks=drawn_7"),
+                ("sign_of_sink_gradient", backward, "hq=2,sq=3,sk=5,d=4,sinks=drawn_7"),
+                ("bias_without_heads", forward, "hq=2,sq=3,sk=5,d=4,bias=hqk_drawn_7"),
+                ("bias_gradient_scaled", backward, "hq=2,sq=3,sk=5,d=4,bias=hqk_drawn_7"),
+                ("mask_without_heads", forward, "hq=2,sq=3,sk=5,d=4,head_mask=hqk_60_7"),
+                ("page_of_16_bits", forward, "sq=1,sk=5,d=1,paged_kv=1_7_131072"),
+                ("queries_of_any_length", forward,
+                 "b=2,sq=5,sk=9,d=4,mask=causal_br,query_lengths=3_5"),
+                ("minus_one_unbounded", forward, "sq=5,sk=9,d=4,mask=window_3_-1"),
+                ("values_at_first_column", forward,
+                 "hq=4,hkv=1,sq=2,sk=5,d=12,dv=8,shared_kv=last")]:
+            with self.subTest(misread):
+                self.judged(0, f"{EXAMPLES}/libversion_2.so", law, problem)
+                self.judged(1, f"{PLUGINS}/libmisread.so:{misread}", law, problem)
+                self.judged(0, f"{PLUGINS}/libmisread.so:{misread}", law, "hq=2,sq=3,sk=5,d=4")
+
+    def test_claims_of_version_2(self):
+        for law, problem in [("batch_invariance", "b=2,hq=2,sq=5,sk=9,d=8,mask=lengths_9_4"),
+                             ("split_invariance", "sq=3,sk=9,d=4"),
+                             ("hidden_nonfinite", "hq=2,sq=5,sk=9,d=8,mask=causal_br")]:
+            self.judged(0, f"{EXAMPLES}/libversion_2.so", law, problem)
 
 
 class Findings(unittest.TestCase):
