@@ -39,11 +39,21 @@ function(attest_install_package)
   install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake
                 ${PROJECT_SOURCE_DIR}/ci/cmake/attest_certify_library.cmake
           DESTINATION ${directory} COMPONENT development)
-  # Messages and --help name pages by docs/how-to/….
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
-  install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
-          DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime)
+  attest_install_pages()
   attest_describe_debian_packages()
+endfunction()
+
+# Messages and --help name pages by docs/how-to/… and schemas by certify/schemas/…. Schemas lie in
+# share/attest too, for machines without documentation.
+function(attest_install_pages)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  set(pages ${PROJECT_BINARY_DIR}/pages)
+  install(CODE "execute_process(COMMAND [==[${Python3_EXECUTABLE}]==] [==[${PROJECT_SOURCE_DIR}/ci/installed_pages.py]==]
+                                        --source [==[${PROJECT_SOURCE_DIR}]==] [==[${pages}]==]
+                                COMMAND_ERROR_IS_FATAL ANY)" COMPONENT runtime)
+  install(DIRECTORY ${pages}/ DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT runtime USE_SOURCE_PERMISSIONS)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/certify/schemas/ DESTINATION ${CMAKE_INSTALL_DATADIR}/attest/schemas
+          COMPONENT runtime FILES_MATCHING PATTERN "*.json")
 endfunction()
 
 # attest (runtime) and attest-dev (development), made by ci/packages.

@@ -44,13 +44,23 @@ run(${STAGE}/prefix/bin/attest check --kernel ${STAGE}/build/libattention.so
 run(${STAGE}/prefix/bin/attest check --kernel ${BUILD}/plugins/libby_hand.so:hand/right
     --problem sq=5,sk=7,d=4 --law reference_forward --emulate)
 
-# The component runtime is the command, what it loads, one header and the pages.
+# The component runtime is the command, what it loads, one header, the schemas and the pages.
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE}/runtime --component runtime)
 file(GLOB_RECURSE files RELATIVE ${STAGE}/runtime ${STAGE}/runtime/*)
-list(FILTER files EXCLUDE REGEX "^share/doc/attest/")
+list(FILTER files EXCLUDE REGEX "^share/(doc/attest|attest/schemas)/")
 list(SORT files)
 list(JOIN files " " files)
-check(EXISTS ${STAGE}/runtime/share/doc/attest/docs/how-to/install.md)
+set(pages ${STAGE}/runtime/share/doc/attest)
+foreach(file docs/how-to/install.md certify/schemas/certificate.schema.json ../../attest/schemas/certificate.schema.json)
+  check(EXISTS ${pages}/${file})
+endforeach()
+set(check_pages ${PYTHON} ${SOURCE}/../installed_pages.py --check ${pages})
+run(${check_pages})
+file(READ ${pages}/docs/how-to/install.md text)
+file(APPEND ${pages}/docs/how-to/install.md "[gone](gone.md)\n")
+refuse("no docs/how-to/gone.md" ${check_pages})
+file(WRITE ${pages}/docs/how-to/install.md "${text}")
+refuse("usage: [SHARDS=16] slurm_submit.sh" ${pages}/docs/how-to/clusters/slurm_submit.sh)
 check("${files}" STREQUAL "bin/attest bin/attest-emulate include/attest_kernel.h lib/attest/libcuda.so.1 lib/attest/libcudart.so.12 lib/attest/libcudart.so.13")
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${STAGE}/benches --component benches)
 check(EXISTS ${STAGE}/benches/bin/attention_bench)
@@ -77,8 +87,8 @@ check(NOT EXISTS ${STAGE}/some)
 run(${install_part})
 
 # A project in C certifies its libraries by CTest; the wrong one fails there.
-set(configure_c ${CMAKE_COMMAND} -S ${SOURCE}/c -B ${STAGE}/c -G ${GENERATOR} -DCMAKE_C_COMPILER=${C_COMPILER}
-    -DEXAMPLES=${EXAMPLES} -DWHOLE=${WHOLE} -DCMAKE_PREFIX_PATH=${STAGE}/some
+set(configure_c ${CMAKE_COMMAND} -S ${STAGE}/some/share/doc/attest/ci/consumer/c -B ${STAGE}/c -G ${GENERATOR}
+    -DCMAKE_C_COMPILER=${C_COMPILER} -DWHOLE=${WHOLE} -DCMAKE_PREFIX_PATH=${STAGE}/some
     -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
 run(${configure_c})
 run(${CMAKE_COMMAND} --build ${STAGE}/c)
