@@ -37,7 +37,7 @@ void refuse_later_features(const std::string& key, const std::string& value) {
   struct Feature {
     std::string_view word, what;
   };
-  static constexpr std::array<Feature, 8> kFeatures{{
+  static constexpr std::array<Feature, 14> kFeatures{{
       {"dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
       {"p_dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
       {"page_size", "this key; pages of 16 keys, in the order of seed 7, are paged_kv=16_7"},
@@ -45,7 +45,13 @@ void refuse_later_features(const std::string& key, const std::string& value) {
       {"cluster", "thread-block clusters"},
       {"fp8", "fp8"},
       {"e4m3", "fp8"},
+      {"e4m3fn", "fp8"},
       {"e5m2", "fp8"},
+      {"descale", "descales, which come with fp8"},
+      {"q_descale", "descales, which come with fp8"},
+      {"k_descale", "descales, which come with fp8"},
+      {"v_descale", "descales, which come with fp8"},
+      {"kv_dtype", "K and V of another type than Q"},
   }};
   for (const Feature& feature : kFeatures) {
     if (feature.word != (key == "dtype" ? value : key)) continue;

@@ -128,7 +128,11 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("seq=1,d=1", "did you mean 'sq'");
   refused("SQ=1,d=1", "did you mean 'sq'");
   refused("sq=1,d=1,dropout=0.1", "does not have dropout; a mask of the kept pairs");
-  refused("sq=1,d=1,dtype=fp8", "does not have fp8");
+  for (const char* type : {"fp8", "e4m3", "e4m3fn", "e5m2"}) {
+    refused(std::string("sq=1,d=1,dtype=") + type, "does not have fp8");
+  }
+  refused("sq=1,d=1,k_descale=2", "does not have descales, which come with fp8");
+  refused("sq=1,d=1,kv_dtype=bf16", "does not have K and V of another type than Q");
   refused("sq=1,d=1,page_size=16", "does not have this key; pages of 16 keys");
   for (const char* pages : {"0", "x", "16_", "16_x", "16_7_", "16_7_8_9", "2147483648", "-1"}) {
     refused(std::string("sq=1,d=1,paged_kv=") + pages, "needs a page size from 1 on");

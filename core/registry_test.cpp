@@ -58,7 +58,8 @@ TEST_CASE("versions of the ABI", "[registry]") {
   CHECK(objection(2, ATTEST_BIAS).empty());
   for (const std::uint32_t claim :
        {ATTEST_SINKS, ATTEST_PAGED_KV, ATTEST_BIAS, ATTEST_SHARED_KV, ATTEST_BATCH_INVARIANT,
-        ATTEST_SPLIT_INVARIANT, ATTEST_NONFINITE}) {
+        ATTEST_SPLIT_INVARIANT, ATTEST_NONFINITE, ATTEST_HEAD_MASK, ATTEST_QUERY_LENGTHS,
+        ATTEST_OFFSET_WINDOW}) {
     CHECK_THAT(objection(1, claim), Catch::Contains("has bits of version 2"));
   }
   CHECK_THAT(objection(0, 0), Catch::Contains("abi_version is 0"));

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-// Returns what the certificate holds for merging.
-json journal_of(const ShardCertificate& shard, Shards asked) {
+// Returns the certificate, which holds what merging needs.
+json certificate_of(const ShardCertificate& shard, Shards asked) {
   json object = json::parse(shard.text, nullptr, false);
   const bool ours = object.is_object() && object.value("schema", "") == "attest-certificate-1";
   if (!ours)
@@ -28,7 +28,7 @@ json journal_of(const ShardCertificate& shard, Shards asked) {
   if (asked == Shards::all && object.value("interrupted", false)) {
     throw InvalidProblem("'" + shard.name + "' was interrupted; run that shard again, to its end");
   }
-  return object["journal"];
+  return object;
 }
 
 proptest::Tier tier_of(const std::string& word) {
@@ -44,7 +44,7 @@ MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shar
   std::map<std::uint32_t, std::string> seen;
   std::uint32_t count = 0;
   for (const ShardCertificate& certificate : shards) {
-    const json part = journal_of(certificate, asked);
+    const json object = certificate_of(certificate, asked), &part = object.at("journal");
     const std::string& name = certificate.name;
     json header = part.at("campaign");
     const Shard shard = parse_shard(header.value("shard", ""));
@@ -64,6 +64,11 @@ MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shar
                            to_string(shard));
     }
     journal.read_records(part.at("records"), name);
+    const json timings = object.value("timings", json::object());
+    const json of_kernels = timings.value("seconds", json::object());
+    for (const auto& [kernel, seconds] : of_kernels.items()) {
+      merged.seconds[kernel] += seconds.get<double>();
+    }
   }
   for (std::uint32_t index = 1; index <= count && asked == Shards::all; ++index) {
     if (seen.count(index) == 0) {

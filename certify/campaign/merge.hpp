@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,8 @@ namespace attest::certify {
 struct MergedCampaign {
   CampaignOptions options;
   std::vector<std::string> kernels;
-  nlohmann::json header;  // as campaign_header gives it for the whole
+  nlohmann::json header;                  // as campaign_header gives it for the whole
+  std::map<std::string, double> seconds;  // of the shards of a kernel together
 };
 
 /// Certificate of a shard, and what messages call it.

@@ -77,6 +77,7 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
     options.shard = {index, kShards};
     Journal journal;
     nlohmann::json part = certified(options, &journal);
+    part["timings"]["seconds"]["broken/dv_halved"] = 2;
     CHECK(part.at("kernels").at(0).at("verdict") == "shard_passed");
     paths.push_back("sharing_test_" + std::to_string(index) + ".json");
     seal(part);
@@ -86,6 +87,7 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   const MergedCampaign merged = merge_shards(paths, journal);
   const std::size_t known = journal.records().size();
   CHECK(merged.kernels.size() == 3);
+  CHECK(merged.seconds.at("broken/dv_halved") == 2 * kShards);
   CHECK(certified(merged.options, &journal).dump() == certified(whole).dump());
   CHECK(journal.records().size() == known);  // nothing ran again
 
@@ -96,7 +98,8 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   };
   refused({paths[0], paths[2]}, "shard 2/3 is missing");
   refused({paths[0], paths[1], paths[1]}, "are both shard 2/3");
-  refused({"absent.json"}, "cannot be read");
+  refused({"absent.json"}, "cannot read 'absent.json'");
+  refused({"."}, "it is a directory");
   const auto rewritten = [&](const std::function<void(nlohmann::json&)>& change) {
     nlohmann::json object = nlohmann::json::parse(std::ifstream(paths[1]));
     change(object);

@@ -10,6 +10,7 @@
 
 #include "certify/campaign/host.hpp"
 #include "certify/cli/commands.hpp"
+#include "certify/cli/environment.hpp"
 #include "certify/cli/guarded.hpp"
 #include "certify/printable.hpp"
 #include "certify/version/version.hpp"
@@ -67,6 +68,7 @@ bool serves_library(int argc, char** argv) {
 }
 
 int run(int argc, char** argv) {
+  attest::certify::cli::require_environment();
   attest::Registry registry;
   attest::io::ScheduleRegistry schedules;
   if (!serves_library(argc, argv)) {

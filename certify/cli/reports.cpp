@@ -128,6 +128,8 @@ void print_changes(const std::vector<Change>& changes) {
                                                                       : "note       ";
     fmt::print("{}  {}{}{}\n", word, bold(printable(change.kernel)),
                change.kernel.empty() ? "" : ": ", printable_lines(change.what));
+    if (change.reproduce.empty()) continue;
+    fmt::print("    reproduce: {}\n", printable_lines(change.reproduce));
   }
 }
 

@@ -43,7 +43,8 @@ bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel
 /// Marks the findings that are listed, with all the laws that they break, and tells of each entry
 /// what became of it. A finding is listed where its kernel (in whatever folder), its law and its
 /// fault are. Wrong results that are not listed, of a kernel that is, are undecided where the
-/// campaign ended early: the laws that fail of one cause were not folded.  [certify/history/known_failures_test]
+/// campaign ended early: the laws that fail of one cause were not folded.
+/// [certify/history/known_failures_test]
 std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
                                      std::vector<CampaignResult>& results);
 

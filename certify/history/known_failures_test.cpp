@@ -53,6 +53,31 @@ TEST_CASE("known failures are lines of a kernel, a law and perhaps a fault", "[k
   CHECK_THROWS_WITH(read_known_failures("absent.txt"), Catch::Contains("No such file"));
 }
 
+TEST_CASE("a campaign that ended early does not tell laws of a known cause apart", "[known]") {
+  std::vector<CampaignResult> results{failing()};
+  results[0].interrupted = true;
+  results[0].findings.push_back(results[0].findings[0]);
+  results[0].findings[1].law = "two_keys";
+  mark_known(known("lib.so:x ones\n"), results);
+  CHECK(results[0].findings[0].known);
+  CHECK_FALSE(results[0].findings[0].undecided);
+  CHECK(results[0].findings[1].undecided);
+  CHECK(exit_code(results) == 3);
+  mark_known(known("lib.so:y ones\n"), results);  // of another kernel
+  CHECK(exit_code(results) == 1);
+  results[0].findings[1].verdict = results[0].verdict = Verdict::crashed;
+  mark_known(known("lib.so:x ones\n"), results);
+  CHECK(exit_code(results) == 4);
+  results[0].findings[1].verdict = results[0].verdict = Verdict::violated;
+  results[0].interrupted = false;
+  mark_known(known("lib.so:x ones\n"), results);
+  CHECK(exit_code(results) == 1);
+}
+
+TEST_CASE("a byte 0 in the list is refused", "[known]") {
+  CHECK_THROWS_WITH(known(std::string("x ones\n\0", 8)), Catch::Contains(":2: holds a byte 0"));
+}
+
 TEST_CASE("a listed finding does not fail the run, and is no certificate", "[known]") {
   std::vector<CampaignResult> results{failing()};
   CHECK(exit_code(results) == 1);

@@ -57,7 +57,7 @@ class Comparer {
     const auto is = after.at("verdict").get<std::string>();
     if (was != is) {
       add(gravity(is) > gravity(was) ? ChangeKind::regression : ChangeKind::improvement,
-          "verdict " + was + " -> " + is);
+          "verdict " + verdict_words(was) + " -> " + verdict_words(is));
     }
     const json none = nullptr;
     if (before.value("mask", none) != after.value("mask", none) ||
@@ -87,7 +87,9 @@ class Comparer {
   }
 
  private:
-  void add(ChangeKind kind, const std::string& what) { changes_.push_back({kind, kernel_, what}); }
+  void add(ChangeKind kind, const std::string& what, const std::string& reproduce = "") {
+    changes_.push_back({kind, kernel_, what, reproduce});
+  }
 
   // Compares two sets: what is in the first only is lost, what is in the second only is gained.
   void compare_sets(const std::set<std::string>& before, const std::set<std::string>& after,
@@ -150,31 +152,52 @@ class Comparer {
     }
   }
 
-  static std::map<std::string, std::string> findings_of(const json& kernel) {
-    std::map<std::string, std::string> lines;
+  // The finding that tells of a law: its own, or one of the same cause.
+  static const json* finding_of(const json& kernel, const std::string& law) {
     for (const json& finding : kernel.at("findings")) {
-      const auto line = finding.at("reproduce").get<std::string>();
-      lines[finding.at("law").get<std::string>()] = line;
-      for (const json& law : finding.value("also", json::array())) {
-        lines[law.get<std::string>()] = line;
-      }
+      const json also = finding.value("also", json::array());
+      const bool folded = std::find(also.begin(), also.end(), json(law)) != also.end();
+      if (folded || finding.at("law") == law) return &finding;
     }
-    return lines;
+    return nullptr;
+  }
+
+  // A law that fails of the cause of another one which fails now, too, is told with it.
+  void add_failing(const std::string& law, const char* how, const json& after,
+                   const std::set<std::string>& fresh) {
+    const json* const finding = finding_of(after, law);
+    std::string what = "law " + law + how, reproduce;
+    if (finding != nullptr) {
+      const auto head = finding->at("law").get<std::string>();
+      if (head != law && fresh.count(head) > 0) return;
+      std::string also;
+      for (const json& other : finding->value("also", json::array())) {
+        if (head != law || fresh.count(other.get<std::string>()) == 0) continue;
+        also += (also.empty() ? "" : ", ") + other.get<std::string>();
+      }
+      if (!also.empty()) what += "; also fails: " + also;
+      reproduce = finding->at("reproduce").get<std::string>();
+    }
+    add(ChangeKind::regression, what, reproduce);
   }
 
   void compare_laws(const json& before, const json& after) {
-    const auto old_lines = findings_of(before), lines = findings_of(after);
+    std::set<std::string> fresh;  // laws that fail and did not before
+    for (const auto& [law, count] : after.at("laws").items()) {
+      const auto known = before.at("laws").find(law);
+      const bool failed = known != before.at("laws").end() && known->at("failed").get<double>() > 0;
+      if (count.at("failed").get<double>() > 0 && !failed) fresh.insert(law);
+    }
     for (const auto& [law, count] : after.at("laws").items()) {
       const auto known = before.at("laws").find(law);
       const bool fails = count.at("failed").get<double>() > 0;
       if (known == before.at("laws").end()) {
-        if (fails)
-          add(ChangeKind::regression, "law " + law + " is new and fails" + line(lines, law));
+        if (fails) add_failing(law, " is new and fails", after, fresh);
         continue;
       }
       const bool failed = known->at("failed").get<double>() > 0;
       if (fails && !failed) {
-        add(ChangeKind::regression, "law " + law + " fails now" + line(lines, law));
+        add_failing(law, " fails now", after, fresh);
       } else if (failed && !fails) {
         add(ChangeKind::improvement, "law " + law + " holds now");
       } else if (!fails && known->at("passed").get<double>() > 0 &&
@@ -187,11 +210,6 @@ class Comparer {
         add(ChangeKind::regression, "law " + law + " is not checked any more");
       }
     }
-  }
-
-  static std::string line(const std::map<std::string, std::string>& lines, const std::string& law) {
-    const auto known = lines.find(law);
-    return known == lines.end() ? "" : "\n    reproduce: " + known->second;
   }
 
   void compare_worst(const json& before, const json& after) {
@@ -325,7 +343,9 @@ json comparison_json(const std::vector<Change>& changes) {
     const char* list = change.kind == ChangeKind::regression    ? "regressions"
                        : change.kind == ChangeKind::improvement ? "improvements"
                                                                 : "notes";
-    object[list].push_back({{"kernel", change.kernel}, {"what", change.what}});
+    json entry{{"kernel", change.kernel}, {"what", change.what}};
+    if (!change.reproduce.empty()) entry["reproduce"] = change.reproduce;
+    object[list].push_back(entry);
   }
   return object;
 }

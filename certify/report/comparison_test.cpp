@@ -20,7 +20,8 @@ std::vector<std::string> lines(const json& before, const json& after) {
   std::vector<std::string> all;
   for (const Change& change : compare_certificates(before, after)) {
     all.push_back(std::string(kWords[static_cast<std::size_t>(change.kind)]) + " " + change.kernel +
-                  ": " + change.what);
+                  ": " + change.what +
+                  (change.reproduce.empty() ? "" : "\n    reproduce: " + change.reproduce));
   }
   return all;
 }
@@ -109,7 +110,7 @@ TEST_CASE("regressions come first, notes last", "[comparison]") {
   const auto all = lines(sample_certificate(), after);
   const std::vector<std::string> wanted{
       "regression cpu/partial: is not in the second certificate",
-      "improvement ./<b>.so:x: verdict violated -> certified",
+      "improvement ./<b>.so:x: verdict refused -> certified",
       "improvement ./<b>.so:x: law reference_forward holds now",
       "note : seed 1 -> 2: the cases differ",
       "note cpu/good: worst error over bound of O: 0.420 -> 0.900",
@@ -131,6 +132,21 @@ TEST_CASE("a law that fails now says how to see it", "[comparison]") {
   REQUIRE(all.size() == 1);
   CHECK(all[0] == std::string("regression ./<b>.so:x: law reference_forward fails now\n") +
                       "    reproduce: " + kSampleReproduce);
+  json after = sample_certificate();
+  json& kernel = after["kernels"][1];
+  kernel["findings"][0]["also"] = {"ones", "two_keys"};
+  for (const char* law : {"ones", "two_keys"}) {
+    kernel["laws"][law] = kernel["laws"]["reference_forward"];
+    before["kernels"][1]["laws"][law] = before["kernels"][1]["laws"]["reference_forward"];
+  }
+  const auto folded = lines(before, after);
+  REQUIRE(folded.size() == 1);
+  CHECK_THAT(folded[0], Catch::Contains("reference_forward fails now; also fails: ones, two_keys"));
+  before["kernels"][1]["laws"]["reference_forward"]["failed"] = 1;
+  CHECK(lines(before, after).size() == 2);  // each, where the first is not new
+  const json object = comparison_json(compare_certificates(before, after));
+  CHECK(object.at("regressions").at(0).at("what") == "law ones fails now");
+  CHECK(object.at("regressions").at(0).at("reproduce") == kSampleReproduce);
 }
 
 TEST_CASE("smaller sizes covered are a regression", "[comparison]") {

@@ -48,7 +48,7 @@
  *    what does not hold of it. Whatever a library does while it loads is its own affair.
  *  - Equal calls give equal bits, unless numerics.nondeterministic says otherwise. Calls that
  * differ in strides are not equal, unless ATTEST_LAYOUT_BITS is claimed.
- *  - Structs begin with their size. New fields take the place of `reserved` ones, which are zero,
+ *  - Structs begin with their size. New fields are at their ends, or take the place of `reserved` ones, which are zero,
  * so that no offset changes; a library of another layout is refused. Zero means the plain choice in
  *    every field.
  */
@@ -107,7 +107,7 @@ typedef struct attest_dl_dtype {
 typedef struct attest_tensor {
   void *data; /* the first element lies byte_offset bytes further on */
   attest_dl_device device;
-  int32_t ndim; /* 4, or 3 for LSE and dLSE, or 2 in the loss gradient */
+  int32_t ndim; /* 4; 3 for LSE and dLSE, 1 for dSinks, 2 in the loss gradient */
   attest_dl_dtype dtype;
   int64_t *shape;       /* extents, outermost axis first */
   int64_t *strides;     /* in elements, never NULL; 0 on a broadcast axis of an input */

@@ -1,6 +1,8 @@
 #include "core/mask/pattern.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 
 #include "core/error.hpp"
 #include "core/files/regular_file.hpp"
@@ -17,9 +19,14 @@ constexpr std::int64_t kLargestWindow = std::int64_t{1} << 62;
 // A width, kUnbounded for `inf`.
 std::int64_t parse_end(std::string_view part, std::string_view text) {
   if (text == "inf") return Pattern::kUnbounded;
-  const bool negative = text.starts_with('-');
-  const std::int64_t width = parse_integer(part, text.substr(negative ? 1 : 0), kLargestWindow);
-  return negative ? -width : width;
+  std::int64_t width = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      std::abs(width) > kLargestWindow) {
+    refuse_part(part, "needs inf or an integer from -2^62 to 2^62 where '" + std::string(text) +
+                          "' stands");
+  }
+  return width;
 }
 
 std::string spell_end(bool bounded, std::int64_t width) {

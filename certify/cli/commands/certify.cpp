@@ -96,11 +96,13 @@ struct Order {
   std::vector<const attest_kernel*> kernels;
   std::vector<std::string> libraries;  // what theirs held before a journal or certificate said so
   Journal journal;
+  std::map<std::string, double> seconds;  // that the shards took
 };
 
 void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
   const MergedCampaign merged = merge_shards(options.merge, order.journal);
   order.campaign = merged.options;
+  order.seconds = merged.seconds;
   for (const std::string& name : merged.kernels) order.kernels.push_back(&known.find_one(name));
   order.libraries = library_contents(order.kernels);
   require_same_campaign(merged.header, campaign_header(order.kernels, order.campaign),
@@ -260,6 +262,7 @@ std::vector<CampaignResult> carry_out(const io::ScheduleRegistry& schedules,
     };
     if (first.count(name) > 0) surveillance.first = first.at(name);
     results.push_back(kernel_campaign(schedules, *kernel, order.campaign, surveillance));
+    if (order.seconds.count(name) > 0) results.back().seconds += order.seconds.at(name);
     mark_known(known, results);
     if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
     if (options.json) continue;

@@ -111,6 +111,9 @@ class Pipelines(unittest.TestCase):
         self.assertEqual(second["checks"]["made"], 0)
         self.write("known.txt", "broken/dv_halved reference_backward\n")
         self.attest("certify", *words, "--fail-fast", "--known-failures", "known.txt")
+        # Not the laws that fail of its cause either.
+        self.attest("certify", "broken/dv_halved", "--cases", "4", "--shapes", "none", "--fail-fast",
+                    "--known-failures", "known.txt")
 
     def test_max_time(self):
         done = self.attest("certify", "cpu/standard", "--tier", "full", "--max-time", "0.3s", code=3)
@@ -119,6 +122,13 @@ class Pipelines(unittest.TestCase):
         for wrong in ("", "0", "-1", "soon", "5x", "nan", "1e9d"):
             refused = self.attest("certify", *GOOD, f"--max-time={wrong}", code=2)
             self.assertIn("--max-time", refused.stderr)
+
+    def test_environment(self):
+        for wrong in ("", "foo", "0", "-2", "2x", "1.5", "4,", "99999999999"):
+            refused = self.attest("certify", *GOOD, code=2, OMP_NUM_THREADS=wrong)
+            self.assertIn(f"OMP_NUM_THREADS is '{wrong}', which is no number of threads", refused.stderr)
+        for good in ("2", "2,1", "1 "):
+            self.attest("certify", *GOOD, OMP_NUM_THREADS=good)
 
     def test_estimate(self):
         done = self.attest("certify", *GOOD, "broken/dv_halved", "--estimate", "--jobs", "2")
@@ -138,7 +148,7 @@ class Pipelines(unittest.TestCase):
         log = json.loads(self.read("f.sarif"))
         place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
         self.assertEqual((place["artifactLocation"]["uri"], place["region"]["startLine"]), ("src/mine.cu", 7))
-        self.assertIn("| broken/dv\\_halved | **violated** |", self.read("m.md"))
+        self.assertIn("| broken/dv\\_halved | **refused** |", self.read("m.md"))
         self.attest("report", "c.json", "--sarif", "again.sarif", "--source", "src/mine.cu:7")
         self.assertEqual(self.read("again.sarif"), self.read("f.sarif"))
         for wrong in (["--github", "--json"], ["--source", ":7"], ["--sarif", "x", "--markdown", "x"]):

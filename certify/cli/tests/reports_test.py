@@ -204,7 +204,7 @@ class Reports(unittest.TestCase):
         fault, text = text.split("\n", 1)
         self.assertIn("has no SHA-256 of its own", fault)
         self.assertTrue(text.startswith("regression   cpu/standard: verdict"), text)
-        self.assertIn("law reference_forward fails now\n    reproduce: attest check", text)
+        self.assertIn("law reference_forward fails now; also fails: reference_backward\n    reproduce: attest check", text)
         code, text = attest("report", renamed, self.good, "--json")
         self.assertEqual(code, 0, text)
         self.assertEqual(json.loads(text.split("\n", 1)[1])["schema"], "attest-comparison-1")

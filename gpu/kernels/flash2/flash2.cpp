@@ -61,7 +61,7 @@ const EmulatedKernel& flash2_kernel() {
             "flash2:bq=32,bk=32", "two_pass:bq=32,bk=32,cq=32,ck=32");
         d.features |= ATTEST_SINKS | ATTEST_PAGED_KV | ATTEST_BIAS | ATTEST_HEAD_MASK |
                       ATTEST_QUERY_LENGTHS | ATTEST_OFFSET_WINDOW | ATTEST_SHARED_KV |
-                      ATTEST_BATCH_INVARIANT;
+                      ATTEST_BATCH_INVARIANT | ATTEST_SPLIT_INVARIANT;
         return d;
       }(),
       {.forward = {fits<Flash2>, no_workspace, run<Flash2>, plan<Flash2, float>},
