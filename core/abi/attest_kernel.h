@@ -48,9 +48,9 @@
  *    what does not hold of it. Whatever a library does while it loads is its own affair.
  *  - Equal calls give equal bits, unless numerics.nondeterministic says otherwise. Calls that
  * differ in strides are not equal, unless ATTEST_LAYOUT_BITS is claimed.
- *  - Structs begin with their size. New fields are at their ends, or take the place of `reserved` ones, which are zero,
- * so that no offset changes; a library of another layout is refused. Zero means the plain choice in
- *    every field.
+ *  - Structs begin with their size. New fields are at their ends, or take the place of `reserved`
+ * ones, which are zero, so that no offset changes; a library of another layout is refused. Zero
+ * means the plain choice in every field.
  */
 #ifndef ATTEST_KERNEL_H
 #define ATTEST_KERNEL_H

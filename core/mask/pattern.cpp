@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
+#include <cmath>
 
 #include "core/error.hpp"
 #include "core/files/regular_file.hpp"
