@@ -16,9 +16,10 @@ using TrafficSink = unsigned long long*;
 
 using ForwardOnDevice = attest_status(const attest_forward_args& args, TrafficSink sink);
 ForwardOnDevice block_flash2_forward, flash1_forward, flash2_16bit_forward, flash2_forward,
-    flash2_tensor_core_forward, hybrid_forward, hybrid_tensor_core_forward, split_kv_forward,
-    split_kv_tensor_core_forward, square_tiled_forward, square_tiled_tensor_core_forward,
-    standard_forward, standard_tensor_core_forward;
+    flash2_nonfinite_forward, flash2_tensor_core_forward, hybrid_forward,
+    hybrid_tensor_core_forward, split_kv_forward, split_kv_tensor_core_forward,
+    square_tiled_forward, square_tiled_tensor_core_forward, standard_forward,
+    standard_tensor_core_forward;
 
 using BackwardOnDevice = attest_status(const attest_backward_args& args, TrafficSink sink);
 BackwardOnDevice block_two_pass_backward, key_stationary_backward,

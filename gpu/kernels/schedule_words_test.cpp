@@ -85,9 +85,9 @@ TEST_CASE("forward: words moved are those of the schedule that the kernel names"
 
 TEST_CASE("forward: without LSE, what leaves only for the caller is not moved",
           "[gpu][schedule_words]") {
-  const std::set<std::string> no_other_use{"gpu/block_flash2", "gpu/flash2",
-                                           "gpu/flash2_16bit", "gpu/flash2_tensor_core",
-                                           "gpu/split_kv",     "gpu/split_kv_tensor_core"};
+  const std::set<std::string> no_other_use{
+      "gpu/block_flash2",       "gpu/flash2",   "gpu/flash2_16bit",        "gpu/flash2_nonfinite",
+      "gpu/flash2_tensor_core", "gpu/split_kv", "gpu/split_kv_tensor_core"};
   for (const EmulatedKernel* kernel : testing::forward_kernels()) {
     INFO(kernel->description().name);
     testing::Call call(testing::spelled_for(kernel->abi(), "b=2,hq=3,sq=40,sk=50,d=5"));
@@ -108,6 +108,7 @@ TEST_CASE("the law refuses a schedule with other tiles", "[gpu][schedule_words]"
       {"gpu/block_flash2", "flash2:bq=32,bk=64"},
       {"gpu/flash2", "flash2:bq=32,bk=64"},
       {"gpu/flash2_16bit", "flash2:bq=64,bk=32"},
+      {"gpu/flash2_nonfinite", "flash2:bq=64,bk=32"},
       {"gpu/flash2_tensor_core", "flash2:bq=32,bk=32"},
       {"gpu/standard", "standard:bm=32,bn=16,bl=32"},
       {"gpu/standard_tensor_core", "standard:bm=32,bn=16,bl=32"},

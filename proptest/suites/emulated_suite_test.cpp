@@ -1,5 +1,6 @@
 // Every law over every emulated CUDA kernel, each case in one order of lanes and blocks.
 #include <set>
+#include <utility>
 
 #include "core/testing/nightly.hpp"
 #include "gpu/watch.hpp"
@@ -42,6 +43,25 @@ TEST_CASE("every law holds for every emulated kernel", "[laws]") {
   Registry registry;
   register_emulated(registry);
   check_every_law(registry, kCases, check_in_an_order);
+}
+
+// In a tile a weight of 0 meets the V of keys that other rows see.
+TEST_CASE("NaN in hidden keys of a tile reach a row of gpu/flash2, none of gpu/flash2_nonfinite",
+          "[laws]") {
+  Registry registry;
+  register_emulated(registry);
+  for (const auto& [name, verdict] :
+       {std::pair{"gpu/flash2", Verdict::violated}, {"gpu/flash2_nonfinite", Verdict::passed}}) {
+    attest_kernel kernel = registry.find(name);
+    kernel.description.features |= ATTEST_NONFINITE;
+    kernel.description.features &= ~std::uint32_t{ATTEST_BIAS};
+    for (const char* text :
+         {"hq=2,sq=37,sk=70,d=9,mask=causal_br", "hq=2,hkv=1,sq=40,d=33,dv=5,mask=window_3_0"}) {
+      INFO(name << " " << text);
+      const Case c{Problem::parse(text), Values::normal, 5, 1};
+      CHECK(find_law("hidden_nonfinite").check(kernel, c).verdict == verdict);
+    }
+  }
 }
 
 // Two and a half minutes: ci/nightly asks for it.

@@ -90,6 +90,21 @@ template const EmulatedKernel& flash2_held_kernel<16>();
 template const EmulatedKernel& flash2_held_kernel<32>();
 template const EmulatedKernel& flash2_held_kernel<64>();
 
+const EmulatedKernel& flash2_nonfinite_kernel() {
+  using Tile = SeenAlone<Flash2>;
+  static const EmulatedKernel kernel(
+      [] {
+        attest_description d = emulated_description(
+            "gpu/flash2_nonfinite",
+            "CUDA, emulated on the host: gpu/flash2 forward, with NaN and infinities",
+            "flash2:bq=32,bk=32");
+        d.features |= ATTEST_NONFINITE;
+        return d;
+      }(),
+      {.forward = {fits<Tile>, no_workspace, run<Tile>, plan<Tile, float>}});
+  return kernel;
+}
+
 const EmulatedKernel& flash2_16bit_kernel() {
   static const EmulatedKernel kernel(
       [] {

@@ -45,6 +45,15 @@ struct Flash2Tile {
 
 using Flash2 = Flash2Tile<32, 32>;
 
+/// A tile of which each row takes the keys that it sees alone: 0 times a NaN or an infinity in V of
+/// another row's key would be NaN.  [proptest/suites/emulated_suite_test "NaN"]
+template <class Tile>
+struct SeenAlone : Tile {
+  static constexpr bool kSeenAlone = true;
+
+  static std::string name() { return kernel_name("SeenAlone", Tile::name()); }
+};
+
 /// Where the keys of a batch entry lie.
 enum class Keys : std::uint8_t { in_order, in_pages };
 
@@ -88,7 +97,15 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
     for (int r = 0; r < kRows; ++r) {
       if (!tiles.shows(first_row + r, lane)) S[r] = -INFINITY;
     }
+    constexpr bool kSeenAlone = requires { Tile::kSeenAlone; };
+    [[maybe_unused]] bool hidden[kRows];
+    if constexpr (kSeenAlone) {
+      for (int r = 0; r < kRows; ++r) hidden[r] = S[r] == -INFINITY;
+    }
     sums.take_scores(S);
+    if constexpr (kSeenAlone) {
+      for (int r = 0; r < kRows; ++r) S[r] = hidden[r] ? kUnseen : S[r];
+    }
     if (lane < kBlockK) {
       for (int r = 0; r < kRows; ++r) P[(first_row + r) * kBlockK + lane] = S[r];
     }
@@ -99,7 +116,11 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
       load_rows(mem, a.V, a.v, origin_v + keys.first * a.v.row, keys.count, dv, KV, stride_v);
     }
     __syncthreads();
-    add_weighted_rows(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv, sums.O);
+    if constexpr (kSeenAlone) {
+      add_seen_rows(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv, sums.O);
+    } else {
+      add_weighted_rows(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv, sums.O);
+    }
   }
 }
 

@@ -13,6 +13,10 @@ const EmulatedKernel& flash2_kernel();
 template <int kRows>
 const EmulatedKernel& flash2_held_kernel();
 
+/// gpu/flash2_nonfinite, forward alone: NaN and infinities reach the rows that see their key, and
+/// no other.  [proptest/suites/emulated_suite_test "NaN"]
+const EmulatedKernel& flash2_nonfinite_kernel();
+
 /// gpu/flash2_16bit, forward alone: Q, K, V and O are bf16 or f16, P and all sums float32.
 const EmulatedKernel& flash2_16bit_kernel();
 

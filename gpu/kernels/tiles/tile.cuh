@@ -164,6 +164,29 @@ __device__ void add_weighted_rows(const float* W, int stride_w, const float* X, 
   }
 }
 
+/// The weight of a key that a row does not see; weights are exponentials, which are not below 0.
+inline constexpr float kUnseen = -1;
+
+/// The same without the keys of weight kUnseen, whatever X has there.
+template <int kRows, int kColumns>
+__device__ void add_seen_rows(const float* W, int stride_w, const float* X, int stride_x, int count,
+                              int columns, float (&sums)[kRows][kColumns]) {
+  const int lane = lane_in_warp();
+  ATTEST_UNROLL
+  for (int c = 0; c < kColumns; ++c) {
+    const int column = c * 32 + lane;
+    if (column >= columns) continue;
+    for (int k = 0; k < count; ++k) {
+      const float x = X[k * stride_x + column];
+      ATTEST_UNROLL
+      for (int r = 0; r < kRows; ++r) {
+        const float w = W[r * stride_w + k];
+        if (w != kUnseen) sums[r][c] += w * x;
+      }
+    }
+  }
+}
+
 /// Tells whether query i sees key j.
 template <class Mem>
 __device__ bool pair_visible(Mem& mem, const AttentionShape& shape, const MaskArguments<Mem>& mask,
