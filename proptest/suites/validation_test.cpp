@@ -35,9 +35,9 @@ std::vector<Cell> every_family_and_dtype() {
   return cells;
 }
 
-void check_none_outside(const Cell& cell) {
+void check_none_outside(const Cell& cell, std::size_t outputs = 5) {
   CHECK(cell.incomplete.empty());
-  CHECK(cell.statistics.size() == 5);
+  CHECK(cell.statistics.size() == outputs);
   for (const auto& [output, found] : cell.statistics) {
     INFO(name(cell.values) << " " << name(cell.dtype) << " " << output << " " << found.worst_case);
     CHECK(found.elements > 0);
@@ -85,6 +85,27 @@ TEST_CASE("the LSE of kernels that keep their contract lies within both bounds i
     INFO("worst aggregate: " << found.aggregate_case);
     CHECK(found.worst_aggregate <= reference::kAggregateLimit);
   }
+}
+
+TEST_CASE("gradients of sinks and biases lie within both bounds, as near as they first did",
+          "[validation]") {
+  std::vector<Cell> cells;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
+    for (const Values values :
+         {Values::normal, Values::x4, Values::all_positive, Values::uniform, Values::cancelling}) {
+      cells.push_back({dtype, values, fixtures::legitimate_emulations(dtype), {}, 0, 0, ""});
+    }
+  }
+  measure_features_of_all(cells);
+  std::size_t compared = 0;
+  for (const Cell& cell : cells) {
+    check_none_outside(cell, 7);
+    if (attest::testing::is_nightly()) continue;
+    const Looseness first = looseness(cell, first_medians_of_features(), 0);
+    CHECK(first.looser == std::vector<std::string>{});
+    compared += first.compared;
+  }
+  if (!attest::testing::is_nightly()) CHECK(compared == 2 * cells.size());
 }
 
 // Without medians: what a row sees differs from row to row, and with it what its bound allows.

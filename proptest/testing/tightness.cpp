@@ -177,6 +177,27 @@ const std::vector<Tightness>& first_medians_of_delta() {
   return table;
 }
 
+const std::vector<Tightness>& first_medians_of_features() {
+  static const std::vector<Tightness> table{
+      {Values::normal, DType::f32, {0, 0, 0, 0, 0, 83.9, 57.1}},
+      {Values::normal, DType::bf16, {0, 0, 0, 0, 0, 1, 1.3}},
+      {Values::normal, DType::f16, {0, 0, 0, 0, 0, 2.1, 1.7}},
+      {Values::x4, DType::f32, {0, 0, 0, 0, 0, 72.4, 76.8}},
+      {Values::x4, DType::bf16, {0, 0, 0, 0, 0, 1, 1.4}},
+      {Values::x4, DType::f16, {0, 0, 0, 0, 0, 1.6, 2.1}},
+      {Values::all_positive, DType::f32, {0, 0, 0, 0, 0, 107.9, 74.4}},
+      {Values::all_positive, DType::bf16, {0, 0, 0, 0, 0, 1.1, 1.3}},
+      {Values::all_positive, DType::f16, {0, 0, 0, 0, 0, 1.9, 1.8}},
+      {Values::uniform, DType::f32, {0, 0, 0, 0, 0, 125.5, 46}},
+      {Values::uniform, DType::bf16, {0, 0, 0, 0, 0, 1.1, 1.3}},
+      {Values::uniform, DType::f16, {0, 0, 0, 0, 0, 2.2, 1.6}},
+      {Values::cancelling, DType::f32, {0, 0, 0, 0, 0, 85.5, 81.1}},
+      {Values::cancelling, DType::bf16, {0, 0, 0, 0, 0, 1.1, 1.2}},
+      {Values::cancelling, DType::f16, {0, 0, 0, 0, 0, 1.7, 1.4}},
+  };
+  return table;
+}
+
 namespace {
 
 // Families in which most results may be exact or vanish, so that the median of the others says
@@ -189,6 +210,8 @@ double of(const Medians& medians, const std::string& output) {
   if (output == "O") return medians.O;
   if (output == "LSE") return medians.LSE;
   if (output == "dQ") return medians.dQ;
+  if (output == "dSinks") return medians.dSinks;
+  if (output == "dBias") return medians.dBias;
   return output == "dK" ? medians.dK : medians.dV;
 }
 

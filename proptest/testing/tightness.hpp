@@ -15,7 +15,7 @@ namespace attest::proptest {
 /// Median of each output; 0 where there is no error to compare with, above all where most results
 /// are exact or underflow.
 struct Medians {
-  double O, LSE, dQ, dK, dV;
+  double O, LSE, dQ, dK, dV, dSinks = 0, dBias = 0;
 };
 
 struct Tightness {
@@ -35,6 +35,9 @@ const std::vector<Tightness>& medians_of_document();
 /// dK alone.
 const std::vector<Tightness>& first_medians();
 const std::vector<Tightness>& first_medians_of_delta();
+
+/// Medians of dSinks and dBias, on shapes that have sinks and biases, as first measured.
+const std::vector<Tightness>& first_medians_of_features();
 
 /// How many medians of a cell were compared with a table, and those more than half as large again.
 struct Looseness {

@@ -25,4 +25,8 @@ void measure_rows_of_all(std::vector<Cell>& cells) {
   measure_each(cells, "rows of LSE", &Cell::measure_rows);
 }
 
+void measure_features_of_all(std::vector<Cell>& cells) {
+  measure_each(cells, "sinks and biases", &Cell::measure_features);
+}
+
 }  // namespace attest::proptest

@@ -304,6 +304,19 @@ struct Cell {
     for (auto& [output, found] : statistics) found.find_median();
   }
 
+  // Sinks and biases, of which every second case has one and every second the other.
+  void measure_features() {
+    const std::uint64_t rounds = attest::testing::is_nightly() ? 40 : 4;
+    for (std::uint64_t index = 0; index < rounds * emulations.size(); ++index) {
+      if (!incomplete.empty()) return;
+      const std::uint64_t place = index + 5 * (index / emulations.size());
+      add(emulations[index % emulations.size()], index,
+          (index + index / emulations.size()) % 2 == 0 ? shape_of_sinks(place)
+                                                       : shape_of_bias(place));
+    }
+    for (auto& [output, found] : statistics) found.find_median();
+  }
+
   void print() const {
     for (const auto& [output, found] : statistics) {
       std::printf("%-16s %-4s %-4s %9lld %9.3f %9.3f %9.1f %9.3f%s\n",
@@ -319,5 +332,6 @@ struct Cell {
 /// Measures all cells on all threads, printing each as it is done.
 void measure_all(std::vector<Cell>& cells, const char* title);
 void measure_rows_of_all(std::vector<Cell>& cells);
+void measure_features_of_all(std::vector<Cell>& cells);
 
 }  // namespace attest::proptest
