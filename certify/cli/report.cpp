@@ -149,6 +149,8 @@ void print_laws(const std::map<std::string, LawCount>& laws, Detail detail) {
     if (!failed.empty()) fmt::print("; {} {}", bad("FAILED:"), fmt::join(failed, " "));
     if (!silent.empty() && silent.size() <= kFew) {
       fmt::print("; no case that counts: {}", fmt::join(silent, " "));
+    } else if (!silent.empty()) {
+      fmt::print("; {} have no case that counts: --verbose", silent.size());
     }
     fmt::print("\n");
     if (improbable > 0) {
