@@ -120,7 +120,7 @@ json suspicions_json(const std::vector<Suspicion>& suspicions) {
 json finding_json(const std::string& kernel, const Finding& finding) {
   json after = json::array();
   for (const proptest::Case& earlier : finding.after) after.push_back(case_json(earlier));
-  const auto kind = worker::kind_in(finding.message);
+  const auto kind = worker::kind_in_finding(finding.message);
   return {{"law", finding.law},
           {"also", finding.also},
           {"kind", kind ? json(worker::name(*kind)) : json(nullptr)},

@@ -69,7 +69,9 @@ int exit_code(Match match) {
 Verification verify(const json& certificate, const std::vector<std::string>& files) {
   if (!certificate.contains("sha256")) {
     throw InvalidProblem(
-        "certificate: has no SHA-256, for an older version of attest made it; certify again");
+        "certificate: has no SHA-256 of its own: it was changed, or an older version of attest "
+        "made "
+        "it; certify again");
   }
   return reading_certificate([&] { return verified(certificate, files); });
 }

@@ -36,7 +36,7 @@ struct Finding {
   std::vector<proptest::Case> after{};  // that must be checked before it in the same process
   std::vector<std::string> also{};      // further laws that fail of the same cause
   bool known = false;                   // listed by the caller (certify/history/known_failures.hpp)
-  bool undecided = false;               // perhaps of a listed cause: the campaign ended before
+  bool undecided = false;               // perhaps of a listed cause: a part of the campaign
 };
 
 /// Checks of claimed problems that the kernel refused in the same words.

@@ -122,7 +122,9 @@ int exit_code(const std::vector<CampaignResult>& results) {
   int code = 0;
   for (const CampaignResult& result : results) {
     if (fails_as_known(result)) {
-      if (result.interrupted && code == 0) code = kNothingProven;
+      const bool undecided = std::any_of(result.findings.begin(), result.findings.end(),
+                                         [](const Finding& finding) { return finding.undecided; });
+      if ((result.interrupted || undecided) && code == 0) code = kNothingProven;
       continue;
     }
     if (result.verdict == Verdict::crashed) return kCrashed;

@@ -27,13 +27,9 @@ void say_what_follows() {
 
 void handle(int signal, siginfo_t* info, void*) {
   if (worker::sent_by_worker(signal, *info)) return;
+  if (asks && is_interrupt(signal) && !asked.exchange(true)) return say_what_follows();
   ::signal(signal, SIG_DFL);
-  if (asks && is_interrupt(signal)) {
-    asked = true;
-    say_what_follows();
-  } else {
-    raise(signal);
-  }
+  raise(signal);
 }
 
 }  // namespace

@@ -41,9 +41,9 @@ bool is_of_kernel(const KnownFailure& known, const std::string& kernel);
 bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel);
 
 /// Marks the findings that are listed, with all the laws that they break, and tells of each entry
-/// what became of it. A finding is listed where its kernel (in whatever folder), its law and its
-/// fault are. Wrong results that are not listed, of a kernel that is, are undecided where the
-/// campaign ended early: the laws that fail of one cause were not folded.
+/// what became of it. A finding is listed where its kernel (in whatever folder), its own law and
+/// its fault are. Wrong results that are not listed, of a kernel that is, are undecided where the
+/// campaign ended early, and in a shard: the laws that fail of one cause were not folded.
 /// [certify/history/known_failures_test]
 std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
                                      std::vector<CampaignResult>& results);

@@ -74,6 +74,33 @@ TEST_CASE("a campaign that ended early does not tell laws of a known cause apart
   CHECK(exit_code(results) == 1);
 }
 
+TEST_CASE("a listed law does not cover a finding that it fails with", "[known]") {
+  std::vector<CampaignResult> results{failing()};  // ones, with mask_edges
+  results[0].findings[0].also = {"reference_backward"};
+  const auto outcomes = mark_known(known("lib.so:x reference_backward\n"), results);
+  CHECK_FALSE(results[0].findings[0].known);
+  CHECK(outcomes[0].expected == Expected::occurs);
+  CHECK(exit_code(results) == 1);
+}
+
+TEST_CASE("a fault in a finding of state needs its kind", "[known]") {
+  const std::string message =
+      "state: fails after another check in one process, and not without: out_of_bounds: K: read";
+  std::vector<CampaignResult> results{failing(message)};
+  mark_known(known("lib.so:x ones\n"), results);
+  CHECK_FALSE(results[0].findings[0].known);
+  mark_known(known("lib.so:x ones out_of_bounds\n"), results);
+  CHECK(results[0].findings[0].known);
+}
+
+TEST_CASE("a shard tells no cause apart", "[known]") {
+  std::vector<CampaignResult> results{failing()};
+  results[0].shard = {1, 2};
+  mark_known(known("lib.so:x reference_forward\n"), results);
+  CHECK(results[0].findings[0].undecided);
+  CHECK(exit_code(results) == 3);
+}
+
 TEST_CASE("a byte 0 in the list is refused", "[known]") {
   CHECK_THROWS_WITH(known(std::string("x ones\n\0", 8)), Catch::Contains(":2: holds a byte 0"));
 }

@@ -38,8 +38,7 @@ inline std::string verdict_words(const std::string& verdict) {
 /// Returns how a finding stands with the list of known failures, "" where it fails the run.
 inline std::string standing_of(bool known, bool undecided) {
   if (known) return "known failure: listed, does not fail the run";
-  return undecided ? "perhaps of a known failure's cause: the campaign ended before that was told"
-                   : "";
+  return undecided ? "perhaps of a known failure's cause: the whole campaign tells" : "";
 }
 
 /// The same of a finding in a certificate; older ones do not say.

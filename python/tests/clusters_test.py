@@ -133,6 +133,8 @@ class Clusters(unittest.TestCase):
         said = self.run_in_folder(submit, "library", "./libmine.so:mine", "--tier", "smoke", code=2)
         self.assertIn("Take another folder", said)
         self.assertTrue((self.folder / "library" / "certificate.json").exists())
+        self.assertIn("build the library first", self.run_in_folder(submit, "other", "./absent.so", code=2))
+        self.assertIn("from 1 on", self.run_in_folder(submit, "other", *KERNEL, code=2, SHARDS="0"))
         self.assertIn("usage:", self.run_in_folder(submit, "other", code=2))
         self.assertFalse((self.folder / "other").exists())
 

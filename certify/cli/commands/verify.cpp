@@ -63,16 +63,16 @@ void print_files(const nlohmann::json& certificate, const Verification& found) {
   }
 }
 
-std::string headline(Match match) {
-  switch (match) {
+std::string headline(const Verification& found) {
+  switch (found.match) {
     case Match::matches:
-      return good("MATCHES");
+      return good(found.files.empty() ? "WHOLE; NO FILE WAS COMPARED" : "MATCHES");
     case Match::differs:
       return bad("DOES NOT MATCH");
     case Match::not_certified:
       break;
   }
-  return warning("MATCHES, BUT NOT CERTIFIED");
+  return warning(found.files.empty() ? "WHOLE, BUT NOT CERTIFIED" : "MATCHES, BUT NOT CERTIFIED");
 }
 
 int verify_files(const VerifyOptions& options) {
@@ -86,7 +86,7 @@ int verify_files(const VerifyOptions& options) {
       print_certificate(certificate, found);
       print_files(certificate, found);
       for (const nlohmann::json& kernel : found.kernels) print_kernel(kernel);
-      fmt::print("\n{}\n", headline(found.match));
+      fmt::print("\n{}\n", headline(found));
     });
   }
   return exit_code(found.match);

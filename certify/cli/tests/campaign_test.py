@@ -159,6 +159,21 @@ class Campaigns(unittest.TestCase):
                           attest("report", self.whole).stdout)
             os.remove(journal)
 
+    def test_a_second_signal_of_another_kind(self):
+        journal = self.path("second.jsonl")
+        words = ["cpu/standard", "--problem", "b=2,hq=8,sq=3000,d=64", "--only", "reference_backward", "--resume", journal]
+        with subprocess.Popen([ATTEST, "certify", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True) as running:
+            limit = time.monotonic() + 120
+            while begun(journal) < 1 and running.poll() is None and time.monotonic() < limit:
+                time.sleep(0.01)
+            running.send_signal(signal.SIGINT)
+            while running.poll() is None and "a second signal ends it" not in running.stderr.readline():
+                pass
+            running.send_signal(signal.SIGTERM)
+            running.communicate(timeout=120)
+        self.assertEqual(running.returncode, -signal.SIGTERM)
+
     def test_under_nohup(self):
         journal = self.path("journal.jsonl")
         with subprocess.Popen([ATTEST, "certify", *KERNEL, "--resume", journal], stdout=subprocess.PIPE,

@@ -93,4 +93,13 @@ std::optional<FaultKind> kind_in(std::string_view message) {
   return std::nullopt;
 }
 
+std::optional<FaultKind> kind_in_finding(std::string_view message) {
+  constexpr std::string_view kState = "state: ", kEnd = ": ";
+  if (message.starts_with(kState)) {
+    const std::size_t end = message.find(kEnd, kState.size());
+    if (end != std::string_view::npos) message.remove_prefix(end + kEnd.size());
+  }
+  return kind_in(message);
+}
+
 }  // namespace attest::certify::worker

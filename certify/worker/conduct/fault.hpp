@@ -85,4 +85,8 @@ struct Fault {
 /// The kind that a message made by Fault::text begins with.
 std::optional<FaultKind> kind_in(std::string_view message);
 
+/// Returns the kind of fault in a finding's message, which may say first after which other checks
+/// it occurs ("state: …: crash: …").  [certify/history/known_failures_test "state"]
+std::optional<FaultKind> kind_in_finding(std::string_view message);
+
 }  // namespace attest::certify::worker

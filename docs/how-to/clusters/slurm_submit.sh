@@ -9,16 +9,25 @@ fi
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 shards=${SHARDS:-16}
+library=${2%%:*}
+if [[ ! $shards =~ ^[1-9][0-9]*$ ]]; then
+  printf 'SHARDS is %q; set it to a number from 1 on.\n' "$shards" >&2
+  exit 2
+fi
+if [[ $library =~ \.(so|py)$ && ! -f $library ]]; then
+  printf '%s is no file; build the library first.\n' "$library" >&2
+  exit 2
+fi
 asked=$(printf '%q ' "$shards" "${@:2}")
-if [ -f "${2%%:*}" ]; then asked+=$(sha256sum <"${2%%:*}"); fi
+if [ -f "$library" ]; then asked+=$(sha256sum <"$library"); fi
 # Shards of another campaign would be merged in the place of those that are missing.
 if [ -e "$folder/asked" ] && [ "$(cat "$folder/asked")" != "$asked" ]; then
   printf '%s holds a campaign that was asked for as: %s\nTake another folder.\n' "$folder" "$(cat "$folder/asked")" >&2
   exit 2
 fi
 mkdir -p "$folder/shards"
+array=$(sbatch --parsable --array="1-$shards" "$here/slurm_shard.sh" "$shards" "$@")
 printf '%s\n' "$asked" >"$folder/asked"
 rm -f "$folder/certificate.json" "$folder/report.html"
-array=$(sbatch --parsable --array="1-$shards" "$here/slurm_shard.sh" "$shards" "$@")
 # Not afterok: a shard with a finding exits with 1, and the merge says which shard is missing.
 sbatch --parsable --dependency="afterany:$array" "$here/slurm_merge.sh" "$folder"
