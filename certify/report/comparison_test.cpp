@@ -156,6 +156,11 @@ TEST_CASE("smaller sizes covered are a regression", "[comparison]") {
   REQUIRE(fewer.size() == 1);
   CHECK(fewer[0] == "regression ./<b>.so:x: covers seqlen_q <= 40 with causal, before 2211");
   CHECK(lines(after, sample_certificate()).front().rfind("improvement", 0) == 0);
+  json newly = after, passed = sample_certificate();
+  passed["kernels"][1]["verdict"] = "certified";
+  const auto refused = lines(passed, newly);  // a law ends where it fails
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0] == "regression ./<b>.so:x: verdict certified -> refused");
   after["kernels"][1]["coverage"].erase("sizes");  // as older ones
   CHECK(lines(sample_certificate(), after).empty());
 }
