@@ -25,7 +25,8 @@ std::vector<std::int32_t> ends_of(const std::vector<Lengths>& entries,
 Problem with_entries(Problem p, const std::vector<Lengths>& entries) {
   p.batch = static_cast<std::int64_t>(entries.size());
   if (p.query_lengths.kind != QueryLengths::Kind::none) {
-    p.query_lengths = {.kind = QueryLengths::Kind::given};
+    p.query_lengths = {};
+    p.query_lengths.kind = QueryLengths::Kind::given;
     for (const Lengths& entry : entries) {
       p.query_lengths.given.push_back(static_cast<std::int32_t>(entry.existing));
     }
