@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "certify/audit/seal.hpp"
 #include "certify/audit/verification.hpp"
 #include "certify/report/certificate_fields.hpp"
 #include "certify/report/kernel_names.hpp"
@@ -28,7 +29,7 @@ bool checked(const json& certificate, const VouchedKernel& kernel) {
     throw InvalidProblem("certificate of '" + name + "': " + why +
                          "; certify again, or leave --certificate out");
   };
-  if (!found.whole) refuse("was changed after it was made: its SHA-256 differs");
+  if (!found.whole) refuse(seal_fault(certificate));
   const json& entry = found.kernels[static_cast<std::size_t>(
       std::find(names.begin(), names.end(), name) - names.begin())];
   const json digest = digest_of(certificate, entry);

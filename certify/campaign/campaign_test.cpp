@@ -403,6 +403,20 @@ TEST_CASE("a finding's case is the one that the kernel was called with", "[findi
   CHECK(proptest::problem_of_last_run()->to_string() == shown.to_string());
 }
 
+// split_merge makes one row and one key of none, and speaks of them.
+TEST_CASE("a finding of no row or key has those that the law makes", "[findings]") {
+  const attest_kernel& kernel = fixtures::defective_kernel(fixtures::Defect::lse_base_two);
+  Finding finding;
+  finding.law = "split_merge";
+  finding.found = {Problem::parse("sq=0,sk=9,d=4"), proptest::Values::normal, 3, 1};
+  finding.message = proptest::find_law(finding.law).check(kernel, finding.found).message;
+  shrink_finding(kernel, finding, {finding.found}, [] { return false; });
+  const Problem& shrunk = finding.shrunk.problem;
+  INFO(shrunk.to_string());
+  CHECK(shrunk.seqlen_q > 0);
+  CHECK(shrunk.seqlen_k > 0);
+}
+
 TEST_CASE("certificates have every required field of the schema", "[certificate]") {
   Registry registry;
   register_fixtures(registry);

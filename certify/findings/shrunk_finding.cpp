@@ -6,6 +6,7 @@
 #include "certify/findings/thread_race.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
+#include "proptest/laws/trials/trial.hpp"
 
 namespace attest::certify {
 namespace {
@@ -62,11 +63,11 @@ class Shrinker {
     int checks = 0;
     std::int64_t pairs = 0;
     finding_.shrunk = proptest::shrink(
-        finding_.found,
+        with_rows_and_keys(),
         [&](const Case& smaller) {
           pairs += pairs_of_rows_and_keys(smaller.problem);
           const bool spent = ++checks > kLeastChecks && pairs > kMostPairs;
-          if (spent || interrupted_() || gains_nothing(smaller.problem)) return false;
+          if (spent || interrupted_()) return false;
           const LawResult tried = worker::check(law_, kernel_, smaller);
           if (!alike(tried)) return false;
           finding_.message = tried.message;
@@ -135,11 +136,18 @@ class Shrinker {
   }
 
  private:
-  // A law that sets the mask itself takes one row and one key for none.
-  bool gains_nothing(const Problem& smaller) const {
-    return law_.mask == proptest::MaskUse::replaced &&
-           (smaller.seqlen_q < std::min<std::int64_t>(finding_.found.problem.seqlen_q, 1) ||
-            smaller.seqlen_k < std::min<std::int64_t>(finding_.found.problem.seqlen_k, 1));
+  // The case found. A law that sets the mask itself makes one row and one key of none: it then says
+  // more with them.
+  Case with_rows_and_keys() {
+    const Problem& problem = finding_.found.problem;
+    const bool none = problem.seqlen_q == 0 || problem.seqlen_k == 0;
+    if (!none || law_.mask != proptest::MaskUse::replaced) return finding_.found;
+    Case plain = finding_.found;
+    plain.problem = proptest::plain_problem(problem);
+    const LawResult tried = worker::check(law_, kernel_, plain);
+    if (!alike(tried)) return finding_.found;
+    finding_.message = tried.message;
+    return plain;
   }
 
   bool alike(const LawResult& result) const {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "core/error.hpp"
 #include "core/files/regular_file.hpp"
@@ -21,8 +20,8 @@ std::int64_t parse_end(std::string_view part, std::string_view text) {
   if (text == "inf") return Pattern::kUnbounded;
   std::int64_t width = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), width);
-  if (error != std::errc() || end != text.data() + text.size() ||
-      std::abs(width) > kLargestWindow) {
+  if (error != std::errc() || end != text.data() + text.size() || width < -kLargestWindow ||
+      width > kLargestWindow) {
     refuse_part(part, "needs inf or an integer from -2^62 to 2^62 where '" + std::string(text) +
                           "' stands");
   }

@@ -181,6 +181,8 @@ TEST_CASE("impossible masks are refused", "[pattern]") {
                                "window_--1_0",
                                "window_-_0",
                                "window_-inf_0",
+                               "window_0_4611686018427387905",
+                               "window_0_-9223372036854775808",
                                "window_tl_1",
                                "lengths",
                                "lengths_x",
@@ -203,6 +205,8 @@ TEST_CASE("impossible masks are refused", "[pattern]") {
     INFO(spelling);
     CHECK_THROWS_AS(Pattern::parse(spelling, 4, 4), InvalidProblem);
   }
+  CHECK_THROWS_WITH(Pattern::parse("window_3_x", 4, 4),
+                    Catch::Contains("needs inf or an integer from -2^62 to 2^62 where 'x' stands"));
   CHECK_THROWS_WITH(Pattern::parse("causl_tl", 4, 4), Catch::Contains("did you mean 'causal_tl'"));
   CHECK_THROWS_WITH(
       Pattern::parse("buterfly_64", 4, 4),

@@ -43,7 +43,7 @@ LawResult judged_sums(const HeadSums& left, const HeadSums& right, const Solved&
   const auto unbounded = [](const HeadSums& sums) {
     const Tensor& bound = sums.bound.deterministic;
     return std::any_of(bound.doubles(), bound.doubles() + bound.view().size(),
-                       [](double one) { return std::isnan(one); });
+                       [](double one) { return !std::isfinite(one); });
   };
   if (unbounded(left) || unbounded(right)) require_right(s, "");
   return judged_with_truth(

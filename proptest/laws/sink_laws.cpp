@@ -187,8 +187,60 @@ struct KeyInPlaceOfSink {
   }
 };
 
-ErrorBound mapped_bound(const ErrorBound& bound, const std::function<Tensor(const Tensor&)>& map) {
+using Map = std::function<Tensor(const Tensor&)>;
+
+ErrorBound mapped_bound(const ErrorBound& bound, const Map& map) {
   return {map(bound.deterministic), map(bound.probabilistic), map(bound.sigma)};
+}
+
+Comparison compared(const Tensor& one, const ErrorBound& of_one, const Tensor& other,
+                    const ErrorBound& of_other) {
+  return compare_pair(one.view(), other.view(), of_one, of_other);
+}
+
+// All but the first column, which makes the score of the key.
+Tensor other_columns(const Tensor& of) {
+  return mapped(of, [&](auto n, auto i, auto h, auto x) { return x == 0 ? 0.0 : of(n, i, h, x); });
+}
+
+// The keys that both problems have.
+Comparison compared_keys(const Tensor& one, const ErrorBound& of_one, const Tensor& other,
+                         const ErrorBound& of_other) {
+  const auto first_keys = [](const Tensor& like) -> Map {
+    return [&like](const Tensor& of) {
+      return mapped(like, [&](auto n, auto j, auto h, auto x) { return of(n, j, h, x); });
+    };
+  };
+  return compared(one, of_one, first_keys(one)(other),
+                  mapped_bound(of_other, first_keys(of_one.sigma)));
+}
+
+// dK of the key is scale times the sum of dSinks times what Q has, over the heads of a group.
+Comparison compared_sinks(const KeyInPlaceOfSink& made, std::uint64_t seed, const Tensor& dSinks,
+                          const ErrorBound& of_sinks, const Tensor& dK, const ErrorBound& of_dK) {
+  const Problem& p = made.sinks;
+  const Tensor zeros("sum of dSinks", DType::f64, {{"num_heads_kv", p.num_heads_kv, 0}});
+  const auto sinks = [&](const Tensor& values, bool sizes) {
+    Tensor sums = zeros;
+    for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
+      const double factor = made.scale * score_of_head(seed, h);
+      const std::int64_t kv = h / p.group_size();
+      sums.set(sums(kv) + (sizes ? std::abs(factor) : factor) * values(h), kv);
+    }
+    return sums;
+  };
+  const auto of_key = [&](const Tensor& values) {
+    Tensor sums = zeros;
+    for (std::int64_t n = 0; n < p.batch; ++n) {
+      for (std::int64_t h = 0; h < p.num_heads_kv; ++h) {
+        sums.set(sums(h) + values(n, p.seqlen_k, h, 0), h);
+      }
+    }
+    return sums;
+  };
+  return compared(sinks(dSinks, false),
+                  mapped_bound(of_sinks, [&](const Tensor& bound) { return sinks(bound, true); }),
+                  of_key(dK), mapped_bound(of_dK, of_key));
 }
 
 // A sink is a key of its score with V = 0: all results of the other keys are the same, and dSinks
@@ -201,63 +253,24 @@ LawResult check_sink_as_key(const attest_kernel& kernel, const Case& c) {
     const Direction direction = std::min(furthest(kernel, made.sinks), furthest(kernel, made.key));
     require_pairs(kernel, made.sinks, direction);
     require_pairs(kernel, made.key, direction);
-    const Solved with(kernel, made.sinks, made.of_sinks, direction, c),
-        as_key(kernel, made.key, made.of_key, direction, c);
-    const reference::ForwardBounds &one = with.truth.forward_bounds(),
-                                   &other = as_key.truth.forward_bounds();
-    std::vector<Comparison> found{
-        compare_pair(with.run.O.view(), as_key.run.O.view(), one.O, other.O)};
+    const Solved sinks(kernel, made.sinks, made.of_sinks, direction, c),
+        key(kernel, made.key, made.of_key, direction, c);
+    const reference::ForwardBounds &one = sinks.truth.forward_bounds(),
+                                   &other = key.truth.forward_bounds();
+    std::vector<Comparison> found{compared(sinks.run.O, one.O, key.run.O, other.O)};
     if ((kernel.description.features & ATTEST_LSE) != 0) {
-      found.push_back(compare_pair(with.run.LSE.view(), as_key.run.LSE.view(), one.LSE, other.LSE));
+      found.push_back(compared(sinks.run.LSE, one.LSE, key.run.LSE, other.LSE));
     }
-    if (direction == Direction::forward) return judged_with_truth(found, with);
-    const reference::BackwardBounds &a = with.truth.backward_bounds(with.run),
-                                    &b = as_key.truth.backward_bounds(as_key.run);
-    // The score of the key is made by the first column.
-    const auto other_columns = [&](const Tensor& of) {
-      return mapped(of,
-                    [&](auto n, auto i, auto h, auto x) { return x == 0 ? 0.0 : of(n, i, h, x); });
-    };
-    const auto keys_as = [](const Tensor& like) {
-      return [&like](const Tensor& of) {
-        return mapped(like, [&](auto n, auto j, auto h, auto x) { return of(n, j, h, x); });
-      };
-    };
-    const auto compare_keys = [&](const Tensor& mine, const Tensor& its, const ErrorBound& bound,
-                                  const ErrorBound& its_bound) {
-      found.push_back(compare_pair(mine.view(), keys_as(mine)(its).view(), bound,
-                                   mapped_bound(its_bound, keys_as(bound.sigma))));
-    };
-    found.push_back(
-        compare_pair(other_columns(with.run.dQ).view(), other_columns(as_key.run.dQ).view(),
-                     mapped_bound(a.dQ, other_columns), mapped_bound(b.dQ, other_columns)));
-    compare_keys(with.run.dK, as_key.run.dK, a.dK, b.dK);
-    compare_keys(with.run.dV, as_key.run.dV, a.dV, b.dV);
-    // dK of the key is scale times the sum of dSinks times what Q has, over the heads of a group.
-    const Problem& p = made.sinks;
-    const auto of_sinks = [&](const Tensor& values, bool sizes) {
-      Tensor sums("sum of dSinks", DType::f64, {{"num_heads_kv", p.num_heads_kv, 0}});
-      for (std::int64_t h = 0; h < p.num_heads_q; ++h) {
-        const double factor = made.scale * score_of_head(c.seed, h);
-        const std::int64_t kv = h / p.group_size();
-        sums.set(sums(kv) + (sizes ? std::abs(factor) : factor) * values(h), kv);
-      }
-      return sums;
-    };
-    const auto of_key = [&](const Tensor& values) {
-      Tensor sums("sum of dSinks", DType::f64, {{"num_heads_kv", p.num_heads_kv, 0}});
-      for (std::int64_t n = 0; n < p.batch; ++n) {
-        for (std::int64_t h = 0; h < p.num_heads_kv; ++h) {
-          sums.set(sums(h) + values(n, p.seqlen_k, h, 0), h);
-        }
-      }
-      return sums;
-    };
-    found.push_back(compare_pair(
-        of_sinks(with.run.dSinks, false).view(), of_key(as_key.run.dK).view(),
-        mapped_bound(a.dSinks, [&](const Tensor& bound) { return of_sinks(bound, true); }),
-        mapped_bound(b.dK, of_key)));
-    return judged_with_truth(found, with);
+    if (direction == Direction::forward) return judged_with_truth(found, sinks);
+    const reference::BackwardBounds &a = sinks.truth.backward_bounds(sinks.run),
+                                    &b = key.truth.backward_bounds(key.run);
+    found.insert(found.end(),
+                 {compared(other_columns(sinks.run.dQ), mapped_bound(a.dQ, other_columns),
+                           other_columns(key.run.dQ), mapped_bound(b.dQ, other_columns)),
+                  compared_keys(sinks.run.dK, a.dK, key.run.dK, b.dK),
+                  compared_keys(sinks.run.dV, a.dV, key.run.dV, b.dV),
+                  compared_sinks(made, c.seed, sinks.run.dSinks, a.dSinks, key.run.dK, b.dK)});
+    return judged_with_truth(found, sinks);
   });
 }
 

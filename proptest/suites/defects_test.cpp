@@ -376,6 +376,18 @@ TEST_CASE("every law refuses the defect it is for", "[defects]") {
   }
 }
 
+// An LSE of -inf leaves no bound of what is made from it.
+TEST_CASE("sums of a result that is far off name that result", "[defects]") {
+  const Case c{Problem::parse("sq=1,sk=1,d=1,mask=causal_br"), Values::integers, 1, 1};
+  for (const char* law : {"gradient_identity", "score_identity"}) {
+    const LawResult result = find_law(law).check(
+        fixtures::defective_kernel(fixtures::Defect::causal_diagonal_hidden), c);
+    INFO(law << ": " << result.message);
+    CHECK(result.verdict == Verdict::violated);
+    CHECK(result.message.rfind("outside the proved bound: O[", 0) == 0);
+  }
+}
+
 // A law that compares several outputs would keep its one defect above without some of them.
 TEST_CASE("laws see every output they speak of", "[defects]") {
   using fixtures::Defect;

@@ -181,8 +181,6 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
   }
 }
 
-constexpr const char* kTheKernel = "the kernel";
-
 std::vector<NamedFile> files_of(const CertifyOptions& options) {
   std::vector<NamedFile> files{{"--out", options.out},
                                {"--resume", options.resume},
@@ -194,9 +192,6 @@ std::vector<NamedFile> files_of(const CertifyOptions& options) {
   if (!options.reports.source.empty()) {
     files.push_back({"--source", parse_place(options.reports.source).file});
   }
-  for (const std::string& word : options.kernels) {
-    if (names_function(word)) files.push_back({kTheKernel, word.substr(0, word.rfind(':'))});
-  }
   return files;
 }
 
@@ -205,7 +200,7 @@ std::vector<NamedFile> files_of(const CertifyOptions& options) {
 void require_beside(const std::vector<const attest_kernel*>& kernels,
                     std::vector<NamedFile> files) {
   for (const attest_kernel* kernel : kernels) {
-    if (const auto code = worker::library_of(*kernel)) files.push_back({kTheKernel, *code});
+    if (const auto code = worker::library_of(*kernel)) files.push_back({"the kernel", *code});
   }
   require_distinct(files);
 }

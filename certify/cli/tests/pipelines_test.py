@@ -130,6 +130,15 @@ class Pipelines(unittest.TestCase):
         for good in ("2", "2,1", "1 "):
             self.attest("certify", *GOOD, OMP_NUM_THREADS=good)
 
+    def test_shared_memory_that_cannot_be_written(self):
+        read_only = ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o ro none /dev/shm && exec \"$0\" --version", ATTEST]
+        if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("mounting is not allowed here")
+        done = subprocess.run(read_only, capture_output=True, text=True, check=False)
+        if "GNU" not in self.attest("--version").stdout:
+            self.assertEqual(done.returncode, 2, done.stdout)
+            self.assertIn("nothing can be written in /dev/shm", done.stderr)
+
     def test_estimate(self):
         done = self.attest("certify", *GOOD, "broken/dv_halved", "--estimate", "--jobs", "2")
         self.assertRegex(done.stdout, r"cpu/standard  about \S+ .*\(4 checks on 4 cases, 2 at a time; a sample took")
@@ -184,6 +193,12 @@ class Pipelines(unittest.TestCase):
     def test_a_certificate_of_the_program(self):
         self.attest("certify", *GOOD, "--out", "c.json")
         self.assertIn("cpu/standard", self.attest("verify", "c.json", ATTEST, code=3).stdout)
+        self.assertIn("WHOLE, BUT NOT CERTIFIED", self.attest("verify", "c.json", code=3).stdout)
+        whole = json.loads(self.read("c.json"))
+        del whole["sha256"]
+        self.write("unsealed.json", json.dumps(whole))
+        refused = self.attest("verify", "unsealed.json", ATTEST, code=2)
+        self.assertIn("certificate: has no SHA-256 of its own", refused.stderr)
         self.attest("verify", "c.json", LIBRARY, code=1)
 
     def test_dates_that_are_none(self):

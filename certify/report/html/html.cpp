@@ -111,7 +111,7 @@ std::string banner(const json& certificate) {
       "<span><b>{}</b> cases</span><span><b>{}</b> checks passed</span>"
       "<span class=\"soft\">tier {}, seed {}</span><span class=\"soft\">Attest {}</span>"
       "<span class=\"soft\">{}, {} threads</span></div></div>",
-      tone.style, escaped(tone.word),
+      fault.empty() ? tone.style : "warn", escaped(tone.word),
       fault.empty() ? "" : "<p><b>The certificate " + fault + ".</b></p>",
       shard.empty() ? "" : "<span>" + escaped(shard) + "</span>", success->before, good,
       kernels.size(), kernels.size() == 1 ? "kernel" : "kernels", success->after, findings,

@@ -196,7 +196,9 @@ TEST_CASE("a page says what the certificate says, in itself", "[html]") {
   good["shard"] = "1/<2>";
   CHECK_THAT(html_report(good), Contains("<span>shard 1/&lt;2&gt;</span>"));
   seal(good);
-  CHECK_THAT(html_report(good), !Contains("SHA-256 differs"));
+  CHECK_THAT(html_report(good), !Contains("SHA-256 differs") && Contains("card banner good"));
+  good["tier"] = "another";
+  CHECK_THAT(html_report(good), Contains("card banner warn"));
   good["exit_code"] = 3;
   CHECK_THAT(html_report(good), Contains("was changed after it was made: its SHA-256 differs"));
   CHECK_THAT(html_report(good), Contains("Not certified"));

@@ -98,16 +98,13 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
       if (!tiles.shows(first_row + r, lane)) S[r] = -INFINITY;
     }
     constexpr bool kSeenAlone = requires { Tile::kSeenAlone; };
-    [[maybe_unused]] bool hidden[kRows];
-    if constexpr (kSeenAlone) {
-      for (int r = 0; r < kRows; ++r) hidden[r] = S[r] == -INFINITY;
-    }
+    bool hidden[kRows];
+    for (int r = 0; r < kRows; ++r) hidden[r] = kSeenAlone && S[r] == -INFINITY;
     sums.take_scores(S);
-    if constexpr (kSeenAlone) {
-      for (int r = 0; r < kRows; ++r) S[r] = hidden[r] ? kUnseen : S[r];
-    }
     if (lane < kBlockK) {
-      for (int r = 0; r < kRows; ++r) P[(first_row + r) * kBlockK + lane] = S[r];
+      for (int r = 0; r < kRows; ++r) {
+        P[(first_row + r) * kBlockK + lane] = hidden[r] ? kUnseen : S[r];
+      }
     }
     __syncthreads();  // K is no longer read
     if constexpr (kKeys == Keys::in_pages) {
@@ -116,11 +113,8 @@ __device__ void attend(Mem& mem, const ForwardArguments<Mem, T>& a, const QueryB
       load_rows(mem, a.V, a.v, origin_v + keys.first * a.v.row, keys.count, dv, KV, stride_v);
     }
     __syncthreads();
-    if constexpr (kSeenAlone) {
-      add_seen_rows(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv, sums.O);
-    } else {
-      add_weighted_rows(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv, sums.O);
-    }
+    add_weighted_rows<kSeenAlone>(P + first_row * kBlockK, kBlockK, KV, stride_v, keys.count, dv,
+                                  sums.O);
   }
 }
 

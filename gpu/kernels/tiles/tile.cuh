@@ -147,8 +147,12 @@ __device__ void add_row_products(const float* A, int stride, const float* B, int
   }
 }
 
-/// sums[r][c] += the sum over k of W(r, k) X(k, 32 c + lane), of columns that exist.
-template <int kRows, int kColumns>
+/// The weight of a key that a row does not see; weights are exponentials, which are not below 0.
+inline constexpr float kUnseen = -1;
+
+/// sums[r][c] += the sum over k of W(r, k) X(k, 32 c + lane), of columns that exist; with
+/// `kSeenAlone` without the keys of weight kUnseen, whatever X has there.
+template <bool kSeenAlone = false, int kRows, int kColumns>
 __device__ void add_weighted_rows(const float* W, int stride_w, const float* X, int stride_x,
                                   int count, int columns, float (&sums)[kRows][kColumns]) {
   const int lane = lane_in_warp();
@@ -159,29 +163,9 @@ __device__ void add_weighted_rows(const float* W, int stride_w, const float* X, 
     for (int k = 0; k < count; ++k) {
       const float x = X[k * stride_x + column];
       ATTEST_UNROLL
-      for (int r = 0; r < kRows; ++r) sums[r][c] += W[r * stride_w + k] * x;
-    }
-  }
-}
-
-/// The weight of a key that a row does not see; weights are exponentials, which are not below 0.
-inline constexpr float kUnseen = -1;
-
-/// The same without the keys of weight kUnseen, whatever X has there.
-template <int kRows, int kColumns>
-__device__ void add_seen_rows(const float* W, int stride_w, const float* X, int stride_x, int count,
-                              int columns, float (&sums)[kRows][kColumns]) {
-  const int lane = lane_in_warp();
-  ATTEST_UNROLL
-  for (int c = 0; c < kColumns; ++c) {
-    const int column = c * 32 + lane;
-    if (column >= columns) continue;
-    for (int k = 0; k < count; ++k) {
-      const float x = X[k * stride_x + column];
-      ATTEST_UNROLL
       for (int r = 0; r < kRows; ++r) {
         const float w = W[r * stride_w + k];
-        if (w != kUnseen) sums[r][c] += w * x;
+        if (!kSeenAlone || w != kUnseen) sums[r][c] += w * x;
       }
     }
   }
