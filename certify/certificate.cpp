@@ -142,11 +142,20 @@ json finding_json(const std::string& kernel, const Finding& finding) {
 
 namespace {
 
+json words_json(const std::optional<MovedWords>& words) {
+  if (!words) return nullptr;
+  return {{"read", words->reads}, {"written", words->writes}, {"moved", words->total()}};
+}
+
 json io_json(const std::optional<ScheduleAudit>& io) {
   if (!io) return nullptr;
   json table = json::array();
   for (const CountedProblem& counted : io->table) {
-    table.push_back(schedule_count_json(counted.count, counted.problem));
+    json row = schedule_count_json(counted.count, counted.problem);
+    row["of_code"] = words_json(counted.of_code);
+    const auto ratio = counted.ratio();
+    row["ratio"] = ratio ? json(*ratio) : json(nullptr);
+    table.push_back(std::move(row));
   }
   return {{"schedule", io->schedule},
           {"fast_memory_bytes",

@@ -29,7 +29,7 @@ std::string version_objection(const attest_kernel& kernel) {
   return "";
 }
 
-void Registry::add(const attest_kernel* kernel) {
+void Registry::add(const attest_kernel* kernel, const CountedCode& counted) {
   if (kernel == nullptr) throw InvalidProblem("kernel: null pointer");
   if (const std::string text = version_objection(*kernel); !text.empty()) {
     throw InvalidProblem("kernel: " + text);
@@ -56,6 +56,7 @@ void Registry::add(const attest_kernel* kernel) {
     require(name != other->description.name, name, "the name is taken; choose another");
   }
   kernels_.push_back(kernel);
+  counted_[kernel] = counted;
 }
 
 void Registry::add_absent(std::string name, std::string why) {
@@ -72,6 +73,11 @@ const attest_kernel& Registry::find(std::string_view name) const {
   }
   throw InvalidProblem("unknown kernel '" + std::string(name) + "'" + did_you_mean(name, names()) +
                        " (`attest list` shows all)");
+}
+
+CountedCode Registry::counted_code(const attest_kernel& kernel) const {
+  const auto found = counted_.find(&kernel);
+  return found == counted_.end() ? CountedCode{} : found->second;
 }
 
 std::vector<std::string> Registry::names() const {

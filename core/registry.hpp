@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/abi/attest_kernel.h"
+#include "core/moved_words.hpp"
 
 namespace attest {
 
@@ -28,11 +29,11 @@ std::string version_objection(const attest_kernel& kernel);
 /// built-in kernels and plugins are the same thing. Kernels are not owned and must outlive it.
 class Registry {
  public:
-  /// Adds a kernel.
+  /// Adds a kernel, and how its code counts the words that it moves, where it can.
   /// Requires: ABI version and struct sizes known here, a name that is not empty and not taken, a
   /// function for every direction claimed. Else throws InvalidProblem.
   /// [core/registry_test "malformed kernels are refused", "backward needs no LSE"]
-  void add(const attest_kernel* kernel);
+  void add(const attest_kernel* kernel, const CountedCode& counted = {});
 
   /// A name that stands for a kernel elsewhere: find() throws InvalidProblem with `why` ("needs a
   /// CUDA device: ...").  [core/registry_test "a kernel that is not here says why"]
@@ -42,11 +43,15 @@ class Registry {
   /// [core/registry_test "unknown names"]
   const attest_kernel& find(std::string_view name) const;
 
+  /// How the code of that kernel counts its words; nulls where it does not.
+  CountedCode counted_code(const attest_kernel& kernel) const;
+
   const std::vector<const attest_kernel*>& kernels() const { return kernels_; }
   std::vector<std::string> names() const;
 
  private:
   std::vector<const attest_kernel*> kernels_;
+  std::map<const attest_kernel*, CountedCode> counted_;
   std::map<std::string, std::string, std::less<>> absent_;
 };
 

@@ -37,6 +37,18 @@ TEST_CASE("unknown names bring the nearest", "[registry]") {
   CHECK(registry.names() == std::vector<std::string>{"cpu/flash2"});
 }
 
+TEST_CASE("code that counts its words is found by its kernel", "[registry]") {
+  Registry registry;
+  const attest_kernel counted = kernel_named("counted"), plain = kernel_named("plain");
+  registry.add(&counted, {[](const attest_forward_args&, MovedWords* words) { words->reads = 3; }});
+  registry.add(&plain);
+  MovedWords words;
+  registry.counted_code(counted).forward({}, &words);
+  CHECK(words.total() == 3);
+  CHECK(registry.counted_code(counted).backward == nullptr);
+  CHECK(registry.counted_code(plain).forward == nullptr);
+}
+
 TEST_CASE("a kernel that is not here says why", "[registry]") {
   Registry registry;
   registry.add_absent("gpu/flash2@device", "needs a CUDA device");

@@ -8,7 +8,7 @@ namespace attest {
 void register_cpu(Registry& registry) {
   cpu::target_name();  // throws before a kernel is listed
   registry.add(&cpu::standard_kernel());
-  registry.add(&cpu::flash2_kernel());
+  registry.add(&cpu::flash2_kernel(), cpu::flash2_counted());
   registry.add(&cpu::loss_gradient_kernel());
 }
 

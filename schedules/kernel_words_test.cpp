@@ -24,7 +24,7 @@ io::Traffic closed_form(const std::string& schedule, const Call& call, Dlse dlse
 }
 
 struct Counted {
-  cpu::TileWords words;
+  MovedWords words;
   io::Traffic named;  // closed form of the schedule
 };
 
@@ -33,7 +33,7 @@ Counted counted_forward(const Problem& problem) {
   const attest_kernel& kernel = cpu::flash2_kernel();
   Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
   Call native(problem, 1, {Memory::scattered, 3, 1, Dlse::absent});
-  cpu::TileWords words;
+  MovedWords words;
   cpu::flash2_forward(counted.forward_arguments(kernel), &words);
   REQUIRE(native.forward(kernel) == ATTEST_OK);
   CHECK(counted.output_bits() == native.output_bits());
@@ -65,7 +65,7 @@ TEST_CASE("forward of cpu/flash2 moves the words of its schedule", "[cpu][schedu
   }
   // Tiles that are not those of the code have other words.
   Call call(Problem::parse("sq=500,sk=450,d=16"), 1, {});
-  cpu::TileWords words;
+  MovedWords words;
   cpu::flash2_forward(call.forward_arguments(kernel), &words);
   CHECK(words.reads != closed_form("flash2:bq=96,bk=96", call, Dlse::absent).reads.words.value());
 }
@@ -109,7 +109,7 @@ TEST_CASE("backward of cpu/flash2 moves the words of its schedule", "[cpu][sched
       INFO(text);
       Call counted(Problem::parse(text), 1, {Memory::spelled, 1, 1, dlse});
       REQUIRE(counted.forward(kernel) == ATTEST_OK);
-      cpu::TileWords words;
+      MovedWords words;
       cpu::flash2_backward(counted.backward_arguments(kernel), &words);
       for (const std::int32_t threads : {1, 7}) {  // one pass, and two
         Call native(Problem::parse(text), 1, {Memory::scattered, threads, 1, dlse});
@@ -133,7 +133,7 @@ TEST_CASE("backward of a group reads K and V once", "[cpu][schedules]") {
     const Problem p = Problem::parse(text);
     Call counted(p, 1, {Memory::spelled, 1, 1, Dlse::absent});
     REQUIRE(counted.forward(kernel) == ATTEST_OK);
-    cpu::TileWords words;
+    MovedWords words;
     cpu::flash2_backward(counted.backward_arguments(kernel), &words);
     for (const std::int32_t threads : {1, 7}) {  // one pass, and two
       Call native(p, 1, {Memory::scattered, threads, 1, Dlse::absent});
@@ -157,7 +157,7 @@ TEST_CASE("keys behind a length are not read", "[cpu][schedules]") {
   constexpr std::int64_t kTile = cpu::kBlockK, kLength = 150;
   const std::int64_t behind = (kTile - kLength % kTile) * (p.head_dim_qk + p.head_dim_v);
   Call call(p, 1, {Memory::spelled, 1, 1, Dlse::absent});
-  cpu::TileWords forward, backward;
+  MovedWords forward, backward;
   cpu::flash2_forward(call.forward_arguments(kernel), &forward);
   const std::int64_t blocks = (p.seqlen_q + cpu::kBlockQ - 1) / cpu::kBlockQ;
   CHECK(forward.reads ==

@@ -75,8 +75,8 @@ void print_some(const Items& items, Detail detail, const Print& print) {
   }
 }
 
-double times(const ::attest::io::Traffic& moved, std::int64_t words) {
-  return static_cast<double>(moved.total_words().value()) / static_cast<double>(words);
+double times(std::int64_t moved, std::int64_t words) {
+  return static_cast<double>(moved) / static_cast<double>(words);
 }
 
 // Prints the class that the lower bounds hold for, and of each problem the words beside them; a
@@ -90,10 +90,14 @@ void print_table(const ScheduleAudit& io) {
                counted.problem.to_string(), count.schedule, thousands(moved.reads.words.value()),
                thousands(moved.writes.words.value()), thousands(moved.peak.words.value()),
                count.closed_form_equal() ? "equal" : bad("differs"));
+    if (counted.of_code) {
+      fmt::print("      the code as it ran: {} words read, {} written\n",
+                 thousands(counted.of_code->reads), thousands(counted.of_code->writes));
+    }
     for (const ::attest::io::Bound& bound : count.bounds) {
       if (!bound.is_lower_bound() || bound.words == 0) continue;
-      fmt::print("      {:.3f} times {}, {} words, {}\n", times(moved, bound.words), bound.name,
-                 thousands(bound.words), bound.label());
+      fmt::print("      {:.3f} times {}, {} words, {}\n", times(counted.moved_words(), bound.words),
+                 bound.name, thousands(bound.words), bound.label());
     }
   }
 }
@@ -107,13 +111,15 @@ void print_nearness(const ScheduleAudit& io) {
       if (bound.is_lower_bound()) highest = std::max(highest, bound.words);
     }
     if (highest == 0) continue;
-    const double ratio = times(counted.count.counted, highest);
+    const double ratio = times(counted.moved_words(), highest);
     least = least == 0 ? ratio : std::min(least, ratio);
     most = std::max(most, ratio);
   }
   if (most > 0) {
-    fmt::print("    on {} model shapes {:.3f} to {:.3f} times the highest lower bound\n",
-               io.table.size(), least, most);
+    const bool of_code = std::all_of(io.table.begin(), io.table.end(),
+                                     [](const auto& counted) { return counted.of_code; });
+    fmt::print("    {}on {} model shapes {:.3f} to {:.3f} times the highest lower bound\n",
+               of_code ? "the code as it ran: " : "", io.table.size(), least, most);
   }
 }
 

@@ -87,6 +87,40 @@ class CountingKernel {
   mutable std::string fault_;
 };
 
+// The counted code of a kernel as a kernel that describes itself as that one does.
+class CountedKernel {
+ public:
+  CountedKernel(const attest_kernel& of, const CountedCode& code) : code_(code), kernel_(of) {
+    kernel_.self = this;
+    if (code.forward != nullptr) {
+      kernel_.forward = [](const void* self, const attest_forward_args* args) {
+        const auto& counted = *static_cast<const CountedKernel*>(self);
+        counted.code_.forward(*args, &counted.forward_);
+        return ATTEST_OK;
+      };
+    }
+    if (code.backward != nullptr) {
+      kernel_.backward = [](const void* self, const attest_backward_args* args) {
+        const auto& counted = *static_cast<const CountedKernel*>(self);
+        counted.code_.backward(*args, &counted.backward_);
+        return ATTEST_OK;
+      };
+    }
+  }
+  CountedKernel(const CountedKernel&) = delete;
+  CountedKernel& operator=(const CountedKernel&) = delete;
+
+  const attest_kernel& abi() const { return kernel_; }
+  MovedWords words(Direction direction) const {
+    return direction == Direction::forward ? forward_ : backward_;
+  }
+
+ private:
+  CountedCode code_;
+  attest_kernel kernel_;
+  mutable MovedWords forward_, backward_;
+};
+
 // The schedule that a kernel names, as it is counted on a problem.
 struct Named {
   const io::ScheduleFamily* family;
@@ -106,11 +140,12 @@ Named without_lists(const io::ScheduleRegistry& schedules, const Named& named) {
 
 class Auditor {
  public:
-  Auditor(Named named, Named without_pattern, const attest_kernel& kernel, std::string field,
-          ScheduleAudit& audit)
+  Auditor(Named named, Named without_pattern, const attest_kernel& kernel, const CountedCode& code,
+          std::string field, ScheduleAudit& audit)
       : named_(std::move(named)),
         without_pattern_(std::move(without_pattern)),
         kernel_(kernel),
+        code_(code),
         field_(std::move(field)),
         audit_(audit),
         direction_(named_.family->direction()) {}
@@ -141,7 +176,16 @@ class Auditor {
       const auto schedule = named.make(form, capacity);
       io::ScheduleCount count = io::count_schedule(*named.family, *schedule, problem, capacity);
       for (const std::string& fault : count.faults()) violated(fault, problem, capacity);
-      audit_.table.push_back({problem, std::move(count)});
+      CountedProblem counted{problem, std::move(count)};
+      counted.of_code = words_of_code(problem);
+      const auto& least = counted.count.lower_of_every;
+      if (counted.of_code && least && counted.of_code->total() < least->words) {
+        violated("the code counts " + std::to_string(counted.of_code->total()) +
+                     " words, fewer than the " + std::to_string(least->words) + " of " +
+                     least->name + " that every kernel must move",
+                 problem, capacity);
+      }
+      audit_.table.push_back(std::move(counted));
     });
   }
 
@@ -162,6 +206,22 @@ class Auditor {
   }
 
  private:
+  // Runs the code on drawn values.
+  std::optional<MovedWords> words_of_code(const Problem& problem) const {
+    const bool counts = direction_ == Direction::forward    ? code_.forward != nullptr
+                        : direction_ == Direction::backward ? code_.backward != nullptr
+                                                            : false;
+    if (!counts) return std::nullopt;
+    Case c;
+    c.problem = problem;
+    while (proptest::uses_dlse(kernel_.description, c.seed)) ++c.seed;  // as schedules are counted
+    const CountedKernel counted(kernel_, code_);
+    const proptest::KernelRun ran = proptest::run(
+        counted.abi(), problem, proptest::make_values(problem, c.values, c.seed), direction_, c);
+    if (!ran.completed()) return std::nullopt;
+    return counted.words(direction_);
+  }
+
   const Named& named_for(const Problem& problem) const {
     return problem.mask.boolean ? named_ : without_pattern_;
   }
@@ -236,6 +296,7 @@ class Auditor {
 
   Named named_, without_pattern_;
   const attest_kernel& kernel_;
+  const CountedCode& code_;
   std::string field_;
   ScheduleAudit& audit_;
   Direction direction_;
@@ -256,9 +317,15 @@ std::uint64_t cases_of(proptest::Tier tier) {
 
 }  // namespace
 
+std::optional<double> CountedProblem::ratio() const {
+  if (!count.lower || count.lower->words == 0) return std::nullopt;
+  return static_cast<double>(moved_words()) / static_cast<double>(count.lower->words);
+}
+
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
                                             const attest_kernel& kernel, NamedSchedule which,
-                                            const AuditedProblems& problems) {
+                                            const AuditedProblems& problems,
+                                            const CountedCode& code) {
   const attest_description& description = kernel.description;
   const bool of_backward = which == NamedSchedule::schedule_backward;
   const char* const text = of_backward ? description.schedule_backward : description.schedule;
@@ -300,7 +367,7 @@ std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedule
                                audit.schedule + "', but claims no " + std::string(name(direction)));
     return audit;
   }
-  Auditor auditor(std::move(named), std::move(dense), kernel, field, audit);
+  Auditor auditor(std::move(named), std::move(dense), kernel, code, field, audit);
   const bool loss = direction == Direction::loss_gradient;
   const auto masked = [&](const Problem& problem) {
     return problems.mask ? with_mask(problem, *problems.mask) : problem;

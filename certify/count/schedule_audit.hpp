@@ -7,6 +7,7 @@
 
 #include "certify/campaign/campaign_options.hpp"
 #include "core/abi/attest_kernel.h"
+#include "core/moved_words.hpp"
 #include "core/problem.hpp"
 #include "io/schedule/schedule_count.hpp"
 #include "proptest/values/generator.hpp"
@@ -18,6 +19,15 @@ namespace attest::certify {
 struct CountedProblem {
   Problem problem;
   io::ScheduleCount count;
+  std::optional<MovedWords> of_code = std::nullopt;  // of a kernel whose code counts its words
+
+  /// Words that the code moves; where it does not count them, those of its schedule.
+  std::int64_t moved_words() const {
+    return of_code ? of_code->total() : count.counted.total_words().value();
+  }
+
+  /// moved_words() over the greatest lower bound; nothing if no bound applies or it is 0.
+  std::optional<double> ratio() const;
 };
 
 struct ScheduleAudit {
@@ -52,9 +62,12 @@ enum class NamedSchedule : std::uint8_t { schedule, schedule_backward };
 /// declared fast memory, fewer words than a lower bound. An unknown schedule, or a claimed problem
 /// that it does not take, is listed as not counted. Equal bits are
 /// reported, not required: other arithmetic in the same order of moves is no fault.
+/// Where the code of the kernel counts its words, it runs on each model shape, too; fewer words
+/// than every kernel must move are a violation.
 /// [certify/count/schedule_audit_test]
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
                                             const attest_kernel& kernel, NamedSchedule which,
-                                            const AuditedProblems& problems);
+                                            const AuditedProblems& problems,
+                                            const CountedCode& code = {});
 
 }  // namespace attest::certify

@@ -123,6 +123,43 @@ TEST_CASE("a kernel that declares no fast memory is counted in its schedule's pe
   CHECK_FALSE(all.audit(all.kernels.find("cpu/standard")).has_value());
 }
 
+TEST_CASE("code that counts its words is told with them", "[schedule_audit]") {
+  const Registries all;
+  const attest_kernel& kernel = all.kernels.find("cpu/flash2");
+  const CountedCode code = all.kernels.counted_code(kernel);
+  const auto audited = [&](NamedSchedule which, const CountedCode& counted) {
+    return audit_schedule(all.schedules, kernel, which, {}, counted).value();
+  };
+  bool fewer = false;
+  for (const NamedSchedule which : {NamedSchedule::schedule, NamedSchedule::schedule_backward}) {
+    const ScheduleAudit audit = audited(which, code);
+    CHECK(audit.violations.empty());
+    REQUIRE_FALSE(audit.table.empty());
+    for (const CountedProblem& counted : audit.table) {
+      INFO(counted.problem.to_string());
+      REQUIRE(counted.of_code);
+      const std::int64_t words = counted.of_code->total(),
+                         of_schedule = counted.count.counted.total_words().value();
+      CHECK(words <= of_schedule);
+      CHECK(counted.ratio().value() >= 1);
+      // Heads without a group, lengths that are those of the tensors: word for word the schedule's.
+      const Problem& p = counted.problem;
+      if (p.num_heads_q == p.num_heads_kv && p.batch == 1) CHECK(words == of_schedule);
+      fewer = fewer || words < of_schedule;
+    }
+  }
+  CHECK(fewer);
+  CHECK_FALSE(audited(NamedSchedule::schedule, {}).table.front().of_code);
+
+  // A counter that leaves most of its moves out.
+  const CountedCode careless{
+      [](const attest_forward_args&, MovedWords* words) { words->writes += 2; }, nullptr};
+  const ScheduleAudit audit = audited(NamedSchedule::schedule, careless);
+  REQUIRE_FALSE(audit.violations.empty());
+  CHECK_THAT(audit.violations.front(),
+             Catch::StartsWith("the code counts 2 words, fewer than the "));
+}
+
 TEST_CASE("a schedule over lists is counted on patterns, the one without lists on other problems",
           "[schedule_audit]") {
   Registries all;

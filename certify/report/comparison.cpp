@@ -259,7 +259,10 @@ class Comparer {
   static std::string key(const json& row) {
     return row.at("direction").get<std::string>() + " " + row.at("problem").get<std::string>();
   }
+  // Words of the code; where it does not count them, those of its schedule.
   static double moved(const json& row) {
+    const json of_code = row.value("of_code", json());
+    if (of_code.is_object()) return of_code.at("moved").get<double>();
     return row.at("counted").at("moved").at("words").get<double>();
   }
 

@@ -93,6 +93,15 @@ TEST_CASE("every regression is an improvement the other way round", "[comparison
   differs([](json& k) { k["io"]["table"][0]["counted"]["moved"]["words"] = 3001; },
           "words moved 3000 -> 3001 for sq=64,d=8 (forward)",
           "words moved 3001 -> 3000 for sq=64,d=8 (forward)");
+  const auto by_code = [](int words) {
+    return [words](json& k) { k["io"]["table"][0]["of_code"] = {{"moved", words}}; };
+  };
+  json before = sample_certificate(), after = sample_certificate();
+  by_code(2500)(before["kernels"][0]);
+  by_code(2600)(after["kernels"][0]);
+  CHECK(lines(before, after) ==
+        std::vector<std::string>{
+            "regression cpu/good: words moved 2500 -> 2600 for sq=64,d=8 (forward)"});
   differs([](json& k) { k["io"] = nullptr; }, "its words are not counted any more",
           "its words are counted now");
   differs([](json& k) { k["io"]["violations"] = {"too many"}; }, "I/O violated: too many", "");

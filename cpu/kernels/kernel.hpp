@@ -4,12 +4,14 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
+#include "core/moved_words.hpp"
 
 namespace attest::cpu {
 
 /// The kernels of this room.
 const attest_kernel& standard_kernel();
 const attest_kernel& flash2_kernel();
+CountedCode flash2_counted();
 const attest_kernel& loss_gradient_kernel();
 
 /// Returns the claims that all kernels of this room share: f32, bf16, f16 inputs with f32

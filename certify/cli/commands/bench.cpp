@@ -141,8 +141,8 @@ Vouched vouched_kernels(const KernelList& kernels, const BenchOptions& options,
 }
 
 // The first kernel that may not be timed. This problem first: it takes less than a campaign.
-std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const KernelList& kernels,
-                               const BenchSetting& setting,
+std::optional<Refusal> refusal(const Registry& registry, const io::ScheduleRegistry& schedules,
+                               const KernelList& kernels, const BenchSetting& setting,
                                const std::vector<Direction>& directions, const Vouched& vouched) {
   for (const attest_kernel* kernel : kernels) {
     for (const Direction direction : directions) {
@@ -158,7 +158,8 @@ std::optional<Refusal> refusal(const io::ScheduleRegistry& schedules, const Kern
   }
   for (const attest_kernel* kernel : kernels) {
     if (vouched.count(kernel->description.name) > 0) continue;
-    CampaignResult result = kernel_campaign(schedules, *kernel, campaign_options(setting.seed));
+    CampaignResult result =
+        kernel_campaign(registry, schedules, *kernel, campaign_options(setting.seed));
     if (outcome(result) != "certified") return Refusal{std::move(result), "is not certified", ""};
   }
   return std::nullopt;
@@ -278,7 +279,7 @@ int bench(const Registry& registry, const io::ScheduleRegistry& schedules,
   const std::vector<std::string> libraries = library_contents(kernels);
   const Vouched vouched = vouched_kernels(kernels, options, setting.problem, directions);
   const InterruptGuard guard(OnInterrupt::ask);
-  if (auto refused = refusal(schedules, kernels, setting, directions, vouched)) {
+  if (auto refused = refusal(registry, schedules, kernels, setting, directions, vouched)) {
     return tell(known.registry(), {{}, {std::move(*refused)}}, setting, vouched, options.json);
   }
   if (interrupted()) return end_interrupted();

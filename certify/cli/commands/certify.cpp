@@ -239,7 +239,8 @@ void print_known(const std::vector<KnownOutcome>& outcomes,
 }
 
 // Runs the campaign of each kernel and prints what it found.
-std::vector<CampaignResult> carry_out(const io::ScheduleRegistry& schedules,
+std::vector<CampaignResult> carry_out(const Registry& registry,
+                                      const io::ScheduleRegistry& schedules,
                                       const CertifyOptions& options,
                                       const std::vector<KnownFailure>& known, Order& order) {
   const auto first = failed_before(options, order);
@@ -256,7 +257,7 @@ std::vector<CampaignResult> carry_out(const io::ScheduleRegistry& schedules,
       if (!has_entry(known, name)) end.note_failure();
     };
     if (first.count(name) > 0) surveillance.first = first.at(name);
-    results.push_back(kernel_campaign(schedules, *kernel, order.campaign, surveillance));
+    results.push_back(kernel_campaign(registry, schedules, *kernel, order.campaign, surveillance));
     if (order.seconds.count(name) > 0) results.back().seconds += order.seconds.at(name);
     mark_known(known, results);
     if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
@@ -301,7 +302,8 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   require_beside(order.kernels, files_of(options));
   const InterruptGuard guard(OnInterrupt::ask);
   if (options.estimate) return tell_estimates(order.kernels, campaign, options.json);
-  std::vector<CampaignResult> results = carry_out(schedules, options, known_failures, order);
+  std::vector<CampaignResult> results =
+      carry_out(registry, schedules, options, known_failures, order);
   const std::vector<KnownOutcome> outcomes = mark_known(known_failures, results);
   if (!options.json) print_total(results);
   if (!options.json) print_known(outcomes, results);

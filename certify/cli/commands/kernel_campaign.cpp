@@ -5,8 +5,9 @@
 
 namespace attest::certify::cli {
 
-CampaignResult kernel_campaign(const io::ScheduleRegistry& schedules, const attest_kernel& kernel,
-                               const CampaignOptions& options, Surveillance surveillance) {
+CampaignResult kernel_campaign(const Registry& registry, const io::ScheduleRegistry& schedules,
+                               const attest_kernel& kernel, const CampaignOptions& options,
+                               Surveillance surveillance) {
   if (!surveillance.interrupted) surveillance.interrupted = interrupted;
   ProgressLine line(kernel.description.name);
   CampaignResult result = run_campaign(
@@ -15,7 +16,8 @@ CampaignResult kernel_campaign(const io::ScheduleRegistry& schedules, const atte
   if (!options.law && options.shard.whole() && !surveillance.interrupted()) {
     const auto audit = [&](NamedSchedule which) {
       return audit_schedule(schedules, kernel, which,
-                            {options.tier, options.seed, options.mask, options.shapes});
+                            {options.tier, options.seed, options.mask, options.shapes},
+                            registry.counted_code(kernel));
     };
     attach(result, audit(NamedSchedule::schedule), audit(NamedSchedule::schedule_backward));
   }

@@ -236,6 +236,17 @@ std::string class_html(const json& kernel_class) {
   return html + "</ul></details>";
 }
 
+namespace {
+
+// Words that the code counted; where it did not, those of its schedule.
+double moved_words(const json& row) {
+  const json of_code = row.value("of_code", json());
+  return (of_code.is_object() ? of_code.at("moved") : row.at("counted").at("moved").at("words"))
+      .get<double>();
+}
+
+}  // namespace
+
 std::string io_html(const json& io) {
   std::string html = open_data_table() +
                      "<thead><tr><th>problem</th><th class=\"n\">words moved</th>"
@@ -245,8 +256,7 @@ std::string io_html(const json& io) {
     const json &lower = row.at("lower"), &ratio = row.at("ratio");
     const bool bounded = lower.is_object() && ratio.is_number();
     html += "<tr><td class=\"mono problem\">" + breakable(row.at("problem").get<std::string>()) +
-            "</td><td class=\"n\">" +
-            readable(row.at("counted").at("moved").at("words").get<double>()) + "</td>";
+            "</td><td class=\"n\">" + readable(moved_words(row)) + "</td>";
     if (!bounded) {
       html += "<td class=\"n none\">none applies</td><td></td><td></td><td></td></tr>";
       continue;

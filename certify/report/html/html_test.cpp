@@ -142,6 +142,18 @@ TEST_CASE("the bytes of a library are named", "[html]") {
                                                 "1f2e&lt;b&gt;</span>"));
 }
 
+TEST_CASE("words that the code counted stand for those of its schedule", "[html]") {
+  nlohmann::json sample = sample_certificate();
+  CHECK_THAT(html_report(sample), Contains(">" + readable(3000) + "</td>"));
+  CHECK_THAT(html_report(sample), !Contains("counted in the code as it ran"));
+  for (nlohmann::json& kernel : sample["kernels"]) {
+    kernel["io"]["table"][0]["of_code"] = {{"moved", 2600}};
+  }
+  CHECK_THAT(html_report(sample), Contains(">" + readable(2600) + "</td>"));
+  CHECK_THAT(html_report(sample), !Contains(">" + readable(3000) + "</td>"));
+  CHECK_THAT(html_report(sample), Contains("counted in the code as it ran"));
+}
+
 TEST_CASE("where a kernel ran stands beside its verdict", "[html]") {
   nlohmann::json certificate = sample_certificate();
   const std::string beside = "</span> <span class=\"small\">emulated on the &lt;host&gt;</span>";

@@ -72,7 +72,7 @@ class Backward {
  public:
   // `deltas`: of batch entry b, (heads, seqlen_q).
   Backward(const attest_backward_args& args, std::int64_t b, float* deltas, Arena arena,
-           TileWords* words)
+           MovedWords* words)
       : args_(args),
         problem_(*args.problem),
         batch_(batch_of(problem_, b)),
@@ -342,7 +342,7 @@ std::int64_t flash2_backward_floats(const attest_problem& problem) {
          Tiles::floats(problem) * std::max(problem.num_threads, 1);
 }
 
-void flash2_backward(const attest_backward_args& args, TileWords* words) {
+void flash2_backward(const attest_backward_args& args, MovedWords* words) {
   const attest_problem& problem = *args.problem;
   const auto floats = static_cast<std::size_t>(Tiles::floats(problem));
   const std::int64_t panels = Tiles::panels(problem);

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/abi/attest_kernel.h"
+#include "core/moved_words.hpp"
 
 namespace attest::cpu {
 
@@ -21,16 +22,10 @@ inline constexpr std::int64_t kSplitKeys = 6 * kBlockK;
 /// The score of a head's sink, -inf without sinks.
 float sink_of(const attest_problem& problem, std::int64_t head);
 
-/// Words that a call moved between slow memory, where its tensors and what its threads leave for
-/// each other lie, and the tiles of a thread.
-struct TileWords {
-  std::int64_t reads = 0, writes = 0;
-};
-
-/// Adds to TileWords, or to none.
+/// Adds to MovedWords, or to none.
 class WordCounter {
  public:
-  explicit WordCounter(TileWords* words) : words_(words) {}
+  explicit WordCounter(MovedWords* words) : words_(words) {}
   bool counts() const { return words_ != nullptr; }
   void read(std::int64_t words) const {
     if (words_ != nullptr) words_->reads += words;
@@ -40,7 +35,7 @@ class WordCounter {
   }
 
  private:
-  TileWords* words_;
+  MovedWords* words_;
 };
 
 /// The query heads that share one head of K and V.
@@ -55,7 +50,7 @@ inline std::int64_t group_of(const attest_problem& problem) {
 /// `words`, where not null, counts: every tile is then copied, and one thread runs.
 /// [schedules/kernel_words_test]
 std::int64_t flash2_forward_floats(const attest_problem& problem);
-void flash2_forward(const attest_forward_args& args, TileWords* words = nullptr);
+void flash2_forward(const attest_forward_args& args, MovedWords* words = nullptr);
 
 /// Backward, which recomputes P from LSE. dO . O - dLSE of each query first; then blocks of
 /// kKeyBlock keys stay with their dK and dV, panels of queries pass by, and dQ goes on in memory
@@ -64,6 +59,6 @@ void flash2_forward(const attest_forward_args& args, TileWords* words = nullptr)
 /// head the rows in their order, and dBias, of each element the tiles in their order. No sums
 /// across threads, so the bits do not depend on their number. `words` as in forward.
 std::int64_t flash2_backward_floats(const attest_problem& problem);
-void flash2_backward(const attest_backward_args& args, TileWords* words = nullptr);
+void flash2_backward(const attest_backward_args& args, MovedWords* words = nullptr);
 
 }  // namespace attest::cpu

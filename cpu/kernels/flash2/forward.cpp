@@ -85,7 +85,7 @@ struct PanelSums {
 
 class Forward {
  public:
-  Forward(const attest_forward_args& args, std::int64_t b, TileWords* words)
+  Forward(const attest_forward_args& args, std::int64_t b, MovedWords* words)
       : args_(args),
         problem_(*args.problem),
         batch_(batch_of(problem_, b)),
@@ -407,7 +407,7 @@ std::int64_t flash2_forward_floats(const attest_problem& problem) {
          std::max(problem.num_threads, 1) * thread_floats(problem);
 }
 
-void flash2_forward(const attest_forward_args& args, TileWords* words) {
+void flash2_forward(const attest_forward_args& args, MovedWords* words) {
   const attest_problem& problem = *args.problem;
   const auto floats = static_cast<std::size_t>(thread_floats(problem));
   const std::vector<Task> tasks = tasks_of(args);

@@ -59,4 +59,6 @@ const attest_kernel& flash2_kernel() {
   return kernel;
 }
 
+CountedCode flash2_counted() { return {flash2_forward, flash2_backward}; }
+
 }  // namespace attest::cpu
