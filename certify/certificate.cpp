@@ -142,9 +142,14 @@ json finding_json(const std::string& kernel, const Finding& finding) {
 
 namespace {
 
-json words_json(const std::optional<MovedWords>& words) {
-  if (!words) return nullptr;
-  return {{"read", words->reads}, {"written", words->writes}, {"moved", words->total()}};
+json code_json(const std::optional<CodeCount>& code) {
+  if (!code) return nullptr;
+  const auto& lower = code->lower;
+  return {{"read", code->words.reads},
+          {"written", code->words.writes},
+          {"moved", code->words.total()},
+          {"fast_words", code->fast_words},
+          {"lower", lower ? json{{"name", lower->name}, {"words", lower->words}} : json(nullptr)}};
 }
 
 json io_json(const std::optional<ScheduleAudit>& io) {
@@ -152,7 +157,7 @@ json io_json(const std::optional<ScheduleAudit>& io) {
   json table = json::array();
   for (const CountedProblem& counted : io->table) {
     json row = schedule_count_json(counted.count, counted.problem);
-    row["of_code"] = words_json(counted.of_code);
+    row["of_code"] = code_json(counted.of_code);
     const auto ratio = counted.ratio();
     row["ratio"] = ratio ? json(*ratio) : json(nullptr);
     table.push_back(std::move(row));

@@ -15,9 +15,10 @@ struct MovedWords {
   std::int64_t total() const { return reads + writes; }
 };
 
-/// The code of a kernel, counted: each makes the call and adds to `words` what it moves. Outputs
-/// are those of the kernel bit for bit. Null where a direction is not counted.
-/// [schedules/kernel_words_test]
+/// The code of a kernel, counted on one thread: each makes the call and adds to `words` what it
+/// moves of Q, K, V, O, LSE, their gradients and what it leaves for itself; biases, sinks and masks
+/// are not counted, as schedules do not count them. Outputs are those of the kernel bit for bit.
+/// Null where a direction is not counted.  [schedules/kernel_words_test]
 struct CountedCode {
   void (*forward)(const attest_forward_args& args, MovedWords* words) = nullptr;
   void (*backward)(const attest_backward_args& args, MovedWords* words) = nullptr;

@@ -56,7 +56,7 @@ void Registry::add(const attest_kernel* kernel, const CountedCode& counted) {
     require(name != other->description.name, name, "the name is taken; choose another");
   }
   kernels_.push_back(kernel);
-  counted_[kernel] = counted;
+  counted_.emplace(name, counted);
 }
 
 void Registry::add_absent(std::string name, std::string why) {
@@ -75,8 +75,8 @@ const attest_kernel& Registry::find(std::string_view name) const {
                        " (`attest list` shows all)");
 }
 
-CountedCode Registry::counted_code(const attest_kernel& kernel) const {
-  const auto found = counted_.find(&kernel);
+CountedCode Registry::counted_code(std::string_view name) const {
+  const auto found = counted_.find(name);
   return found == counted_.end() ? CountedCode{} : found->second;
 }
 

@@ -43,15 +43,15 @@ class Registry {
   /// [core/registry_test "unknown names"]
   const attest_kernel& find(std::string_view name) const;
 
-  /// How the code of that kernel counts its words; nulls where it does not.
-  CountedCode counted_code(const attest_kernel& kernel) const;
+  /// How the code of the kernel of that name counts its words; nulls where it does not.
+  CountedCode counted_code(std::string_view name) const;
 
   const std::vector<const attest_kernel*>& kernels() const { return kernels_; }
   std::vector<std::string> names() const;
 
  private:
   std::vector<const attest_kernel*> kernels_;
-  std::map<const attest_kernel*, CountedCode> counted_;
+  std::map<std::string, CountedCode, std::less<>> counted_;
   std::map<std::string, std::string, std::less<>> absent_;
 };
 

@@ -43,10 +43,11 @@ TEST_CASE("code that counts its words is found by its kernel", "[registry]") {
   registry.add(&counted, {[](const attest_forward_args&, MovedWords* words) { words->reads = 3; }});
   registry.add(&plain);
   MovedWords words;
-  registry.counted_code(counted).forward({}, &words);
+  registry.counted_code("counted").forward({}, &words);
   CHECK(words.total() == 3);
-  CHECK(registry.counted_code(counted).backward == nullptr);
-  CHECK(registry.counted_code(plain).forward == nullptr);
+  CHECK(registry.counted_code("counted").backward == nullptr);
+  CHECK(registry.counted_code("plain").forward == nullptr);
+  CHECK(registry.counted_code("other").forward == nullptr);
 }
 
 TEST_CASE("a kernel that is not here says why", "[registry]") {

@@ -89,7 +89,8 @@ TEST_CASE("heads of a group in one block read K and V once", "[cpu][schedules]")
 
 TEST_CASE("few queries leave sums of their parts of the keys beside that", "[cpu][schedules]") {
   for (const char* text : {"sq=1,sk=3000,d=8", "hq=2,sq=16,sk=5000,d=8,dv=4,mask=causal_br",
-                           "b=2,hq=4,hkv=2,sq=3,sk=3000,d=8"}) {
+                           "b=2,hq=4,hkv=2,sq=3,sk=3000,d=8", "hq=4,hkv=1,sq=16,sk=3000,d=8",
+                           "hq=12,hkv=1,sq=16,sk=3000,d=8,mask=causal_br"}) {
     INFO(text);
     const Problem problem = Problem::parse(text);
     const auto [words, named] = counted_forward(problem);

@@ -79,6 +79,16 @@ double times(std::int64_t moved, std::int64_t words) {
   return static_cast<double>(moved) / static_cast<double>(words);
 }
 
+void print_code(const CodeCount& code) {
+  const std::string beside =
+      code.lower && code.lower->words > 0
+          ? fmt::format("; {:.3f} times {}, {} words", times(code.words.total(), code.lower->words),
+                        code.lower->name, thousands(code.lower->words))
+          : "";
+  fmt::print("      the code as it ran on one thread: {} words read, {} written{}\n",
+             thousands(code.words.reads), thousands(code.words.writes), beside);
+}
+
 // Prints the class that the lower bounds hold for, and of each problem the words beside them; a
 // problem to which a bound does not apply has it not.
 void print_table(const ScheduleAudit& io) {
@@ -90,15 +100,13 @@ void print_table(const ScheduleAudit& io) {
                counted.problem.to_string(), count.schedule, thousands(moved.reads.words.value()),
                thousands(moved.writes.words.value()), thousands(moved.peak.words.value()),
                count.closed_form_equal() ? "equal" : bad("differs"));
-    if (counted.of_code) {
-      fmt::print("      the code as it ran: {} words read, {} written\n",
-                 thousands(counted.of_code->reads), thousands(counted.of_code->writes));
-    }
     for (const ::attest::io::Bound& bound : count.bounds) {
       if (!bound.is_lower_bound() || bound.words == 0) continue;
-      fmt::print("      {:.3f} times {}, {} words, {}\n", times(counted.moved_words(), bound.words),
-                 bound.name, thousands(bound.words), bound.label());
+      fmt::print("      {:.3f} times {}, {} words, {}\n",
+                 times(moved.total_words().value(), bound.words), bound.name,
+                 thousands(bound.words), bound.label());
     }
+    if (counted.of_code) print_code(*counted.of_code);
   }
 }
 
@@ -106,20 +114,16 @@ void print_table(const ScheduleAudit& io) {
 void print_nearness(const ScheduleAudit& io) {
   double least = 0, most = 0;
   for (const CountedProblem& counted : io.table) {
-    std::int64_t highest = 0;
-    for (const ::attest::io::Bound& bound : counted.count.bounds) {
-      if (bound.is_lower_bound()) highest = std::max(highest, bound.words);
-    }
-    if (highest == 0) continue;
-    const double ratio = times(counted.moved_words(), highest);
-    least = least == 0 ? ratio : std::min(least, ratio);
-    most = std::max(most, ratio);
+    const auto ratio = counted.ratio();
+    if (!ratio) continue;
+    least = least == 0 ? *ratio : std::min(least, *ratio);
+    most = std::max(most, *ratio);
   }
   if (most > 0) {
     const bool of_code = std::all_of(io.table.begin(), io.table.end(),
                                      [](const auto& counted) { return counted.of_code; });
     fmt::print("    {}on {} model shapes {:.3f} to {:.3f} times the highest lower bound\n",
-               of_code ? "the code as it ran: " : "", io.table.size(), least, most);
+               of_code ? "the code as it ran on one thread: " : "", io.table.size(), least, most);
   }
 }
 

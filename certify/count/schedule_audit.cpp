@@ -15,6 +15,13 @@ namespace {
 
 using proptest::Case;
 
+std::size_t workspace_bytes_of(const attest_kernel& kernel, const attest_problem& problem,
+                               std::uint32_t direction) {
+  return kernel.workspace_bytes == nullptr
+             ? 0
+             : kernel.workspace_bytes(kernel.self, &problem, direction);
+}
+
 // A schedule on the counting machine as a kernel that describes itself as another does.
 class CountingKernel {
  public:
@@ -69,9 +76,7 @@ class CountingKernel {
 
   // A backward schedule reads what the kernel's own forward stored.
   attest_status forward_of_kernel(const attest_forward_args& args) const {
-    const std::size_t bytes = of_.workspace_bytes == nullptr
-                                  ? 0
-                                  : of_.workspace_bytes(of_.self, args.problem, ATTEST_FORWARD);
+    const std::size_t bytes = workspace_bytes_of(of_, *args.problem, ATTEST_FORWARD);
     std::vector<std::byte> workspace(bytes);
     attest_forward_args own = args;
     own.workspace = workspace.data();
@@ -90,8 +95,13 @@ class CountingKernel {
 // The counted code of a kernel as a kernel that describes itself as that one does.
 class CountedKernel {
  public:
-  CountedKernel(const attest_kernel& of, const CountedCode& code) : code_(code), kernel_(of) {
+  CountedKernel(const attest_kernel& of, const CountedCode& code)
+      : of_(of), code_(code), kernel_(of) {
     kernel_.self = this;
+    kernel_.workspace_bytes = [](const void* self, const attest_problem* problem,
+                                 std::uint32_t direction) {
+      return workspace_bytes_of(static_cast<const CountedKernel*>(self)->of_, *problem, direction);
+    };
     if (code.forward != nullptr) {
       kernel_.forward = [](const void* self, const attest_forward_args* args) {
         const auto& counted = *static_cast<const CountedKernel*>(self);
@@ -116,6 +126,7 @@ class CountedKernel {
   }
 
  private:
+  const attest_kernel& of_;
   CountedCode code_;
   attest_kernel kernel_;
   mutable MovedWords forward_, backward_;
@@ -177,14 +188,7 @@ class Auditor {
       io::ScheduleCount count = io::count_schedule(*named.family, *schedule, problem, capacity);
       for (const std::string& fault : count.faults()) violated(fault, problem, capacity);
       CountedProblem counted{problem, std::move(count)};
-      counted.of_code = words_of_code(problem);
-      const auto& least = counted.count.lower_of_every;
-      if (counted.of_code && least && counted.of_code->total() < least->words) {
-        violated("the code counts " + std::to_string(counted.of_code->total()) +
-                     " words, fewer than the " + std::to_string(least->words) + " of " +
-                     least->name + " that every kernel must move",
-                 problem, capacity);
-      }
+      count_code(counted, form, capacity);
       audit_.table.push_back(std::move(counted));
     });
   }
@@ -197,8 +201,9 @@ class Auditor {
       const io::FastMemory capacity = capacity_for(named, form);
       named.make(form, capacity);  // throws for what it does not take
       const CountingKernel counting(*named.family, named.spec, kernel_, capacity);
-      const bool equal = direction_ == Direction::loss_gradient ? equal_loss(c, counting)
-                                                                : equal_attention(c, counting);
+      const bool equal = direction_ == Direction::loss_gradient
+                             ? equal_loss(c, counting.abi())
+                             : equal_attention(c, counting.abi());
       if (!counting.fault().empty()) violated(counting.fault(), c.problem, capacity);
       ++audit_.cases;
       audit_.equal_bits += equal ? 1 : 0;
@@ -206,20 +211,35 @@ class Auditor {
   }
 
  private:
-  // Runs the code on drawn values.
-  std::optional<MovedWords> words_of_code(const Problem& problem) const {
-    const bool counts = direction_ == Direction::forward    ? code_.forward != nullptr
-                        : direction_ == Direction::backward ? code_.backward != nullptr
-                                                            : false;
-    if (!counts) return std::nullopt;
+  // Runs the code on drawn values, beside the kernel.
+  void count_code(CountedProblem& counted, const AbiProblem& form, io::FastMemory capacity) const {
+    const auto counts =
+        direction_ == Direction::forward ? code_.forward != nullptr : code_.backward != nullptr;
+    if (direction_ == Direction::loss_gradient || !counts) return;
+    const Problem& problem = counted.problem;
     Case c;
     c.problem = problem;
     while (proptest::uses_dlse(kernel_.description, c.seed)) ++c.seed;  // as schedules are counted
-    const CountedKernel counted(kernel_, code_);
-    const proptest::KernelRun ran = proptest::run(
-        counted.abi(), problem, proptest::make_values(problem, c.values, c.seed), direction_, c);
-    if (!ran.completed()) return std::nullopt;
-    return counted.words(direction_);
+    const CountedKernel code(kernel_, code_);
+    if (!equal_attention(c, code.abi())) {
+      violated("the code that is counted gives other bits than the kernel", problem, capacity);
+    }
+    const auto bytes =
+        static_cast<std::int64_t>(workspace_bytes_of(kernel_, *form.get(), abi(direction_)));
+    const std::int64_t fast =
+        std::max(bytes / counted.count.narrowest_bytes, counted.count.bound_words);
+    const auto greatest = [&](const io::KernelClass& of) {
+      return io::greatest(io::bounds_of(direction_, problem, of, fast));
+    };
+    counted.of_code = CodeCount{code.words(direction_), fast, greatest(counted.count.kernel)};
+    const std::int64_t words = counted.of_code->words.total();
+    const auto least = greatest(io::undeclared(counted.count.kernel));
+    if (least && words < least->words) {
+      violated("the code counts " + std::to_string(words) + " words, fewer than the " +
+                   std::to_string(least->words) + " of " + least->name +
+                   " that every kernel must move",
+               problem, capacity);
+    }
   }
 
   const Named& named_for(const Problem& problem) const {
@@ -261,7 +281,7 @@ class Auditor {
     return true;
   }
 
-  void violated(const std::string& message, const Problem& problem, io::FastMemory capacity) {
+  void violated(const std::string& message, const Problem& problem, io::FastMemory capacity) const {
     const bool bytes = capacity.words == io::FastMemory::kUnlimited;
     audit_.violations.push_back(message + "; attest count --schedule '" + audit_.schedule +
                                 "' --problem '" + problem.to_string() + "' " +
@@ -273,12 +293,12 @@ class Auditor {
     return proptest::compare_bits(a.view(), b.view()).verdict == Verdict::passed;
   }
 
-  bool equal_attention(const Case& c, const CountingKernel& counting) const {
+  bool equal_attention(const Case& c, const attest_kernel& counting) const {
     const proptest::InputValues values = proptest::make_values(c.problem, c.values, c.seed);
     const auto run = [&](const attest_kernel& kernel) {
       return proptest::run(kernel, c.problem, values, direction_, c);
     };
-    const proptest::KernelRun own = run(kernel_), counted = run(counting.abi());
+    const proptest::KernelRun own = run(kernel_), counted = run(counting);
     if (!own.completed() || !counted.completed() || !same(own.O, counted.O)) return false;
     if (direction_ == Direction::forward) {
       const bool lse = (kernel_.description.features & ATTEST_LSE) != 0;
@@ -287,10 +307,10 @@ class Auditor {
     return same(own.dQ, counted.dQ) && same(own.dK, counted.dK) && same(own.dV, counted.dV);
   }
 
-  bool equal_loss(const Case& c, const CountingKernel& counting) const {
+  bool equal_loss(const Case& c, const attest_kernel& counting) const {
     const proptest::LossValues values = proptest::make_loss_values(c.problem, c.values, c.seed);
     const proptest::LossRun own = proptest::run_loss(kernel_, c.problem, values, c),
-                            counted = proptest::run_loss(counting.abi(), c.problem, values, c);
+                            counted = proptest::run_loss(counting, c.problem, values, c);
     return own.status == ATTEST_OK && counted.status == ATTEST_OK && same(own.dX, counted.dX);
   }
 
@@ -318,8 +338,9 @@ std::uint64_t cases_of(proptest::Tier tier) {
 }  // namespace
 
 std::optional<double> CountedProblem::ratio() const {
-  if (!count.lower || count.lower->words == 0) return std::nullopt;
-  return static_cast<double>(moved_words()) / static_cast<double>(count.lower->words);
+  const std::optional<io::Bound>& lower = of_code ? of_code->lower : count.lower;
+  if (!lower || lower->words == 0) return std::nullopt;
+  return static_cast<double>(moved_words()) / static_cast<double>(lower->words);
 }
 
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,

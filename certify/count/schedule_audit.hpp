@@ -16,17 +16,25 @@
 /// the kernel declares, beside the lower bounds.
 namespace attest::certify {
 
+/// The code of a kernel, counted as it ran on one thread.
+struct CodeCount {
+  MovedWords words;
+  std::int64_t fast_words = 0;     // M of the bound: its workspace, in the narrowest words
+  std::optional<io::Bound> lower;  // the greatest lower bound for the class of its schedule
+};
+
 struct CountedProblem {
   Problem problem;
   io::ScheduleCount count;
-  std::optional<MovedWords> of_code = std::nullopt;  // of a kernel whose code counts its words
+  std::optional<CodeCount> of_code = std::nullopt;  // of a kernel whose code counts its words
 
   /// Words that the code moves; where it does not count them, those of its schedule.
   std::int64_t moved_words() const {
-    return of_code ? of_code->total() : count.counted.total_words().value();
+    return of_code ? of_code->words.total() : count.counted.total_words().value();
   }
 
-  /// moved_words() over the greatest lower bound; nothing if no bound applies or it is 0.
+  /// moved_words() over the greatest lower bound in the same memory; nothing if none applies or it
+  /// is 0.
   std::optional<double> ratio() const;
 };
 
@@ -62,8 +70,9 @@ enum class NamedSchedule : std::uint8_t { schedule, schedule_backward };
 /// declared fast memory, fewer words than a lower bound. An unknown schedule, or a claimed problem
 /// that it does not take, is listed as not counted. Equal bits are
 /// reported, not required: other arithmetic in the same order of moves is no fault.
-/// Where the code of the kernel counts its words, it runs on each model shape, too; fewer words
-/// than every kernel must move are a violation.
+/// Where the code of the kernel counts its words, it runs on each model shape, too: other bits than
+/// those of the kernel, and fewer words than every kernel must move in the memory of its workspace,
+/// are violations.
 /// [certify/count/schedule_audit_test]
 std::optional<ScheduleAudit> audit_schedule(const io::ScheduleRegistry& schedules,
                                             const attest_kernel& kernel, NamedSchedule which,

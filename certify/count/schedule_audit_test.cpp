@@ -126,7 +126,7 @@ TEST_CASE("a kernel that declares no fast memory is counted in its schedule's pe
 TEST_CASE("code that counts its words is told with them", "[schedule_audit]") {
   const Registries all;
   const attest_kernel& kernel = all.kernels.find("cpu/flash2");
-  const CountedCode code = all.kernels.counted_code(kernel);
+  const CountedCode code = all.kernels.counted_code("cpu/flash2");
   const auto audited = [&](NamedSchedule which, const CountedCode& counted) {
     return audit_schedule(all.schedules, kernel, which, {}, counted).value();
   };
@@ -138,7 +138,7 @@ TEST_CASE("code that counts its words is told with them", "[schedule_audit]") {
     for (const CountedProblem& counted : audit.table) {
       INFO(counted.problem.to_string());
       REQUIRE(counted.of_code);
-      const std::int64_t words = counted.of_code->total(),
+      const std::int64_t words = counted.of_code->words.total(),
                          of_schedule = counted.count.counted.total_words().value();
       CHECK(words <= of_schedule);
       CHECK(counted.ratio().value() >= 1);
@@ -151,7 +151,7 @@ TEST_CASE("code that counts its words is told with them", "[schedule_audit]") {
   CHECK(fewer);
   CHECK_FALSE(audited(NamedSchedule::schedule, {}).table.front().of_code);
 
-  // A counter that leaves most of its moves out.
+  // A counter that leaves most of its moves out, and the outputs.
   const CountedCode careless{
       [](const attest_forward_args&, MovedWords* words) { words->writes += 2; }, nullptr};
   const ScheduleAudit audit = audited(NamedSchedule::schedule, careless);

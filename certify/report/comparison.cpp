@@ -183,6 +183,12 @@ class Comparer {
       }
       if (!also.empty()) what += "; also fails: " + also;
       reproduce = finding->at("reproduce").get<std::string>();
+      if (head != law) {  // which failed before: the law fails on the case of its finding, too
+        what += ", of the cause of " + head;
+        const std::string of_head = " --law " + head + " ";
+        const auto at = reproduce.find(of_head);
+        if (at != std::string::npos) reproduce.replace(at, of_head.size(), " --law " + law + " ");
+      }
     }
     add(ChangeKind::regression, what, reproduce);
   }
@@ -239,13 +245,17 @@ class Comparer {
       if (after.is_object()) add(ChangeKind::improvement, words + "counted now");
       return;
     }
-    std::map<std::string, double> words;
-    for (const json& row : before.at("table")) words[key(row)] = moved(row);
+    std::map<std::string, json> rows;
+    for (const json& row : before.at("table")) rows[key(row)] = row;
     for (const json& row : after.at("table")) {
-      const auto known = words.find(key(row));
-      if (known == words.end() || known->second == moved(row)) continue;
-      add(moved(row) > known->second ? ChangeKind::regression : ChangeKind::improvement,
-          fmt::format("words moved {:.0f} -> {:.0f} for {} ({})", known->second, moved(row),
+      const auto known = rows.find(key(row));
+      if (known == rows.end()) continue;
+      // Words of the code where both count them, else of the schedule.
+      const bool of_code = has_code(known->second) && has_code(row);
+      const double was = moved(known->second, of_code), is = moved(row, of_code);
+      if (was == is) continue;
+      add(is > was ? ChangeKind::regression : ChangeKind::improvement,
+          fmt::format("words moved {:.0f} -> {:.0f} for {} ({})", was, is,
                       row.at("problem").get<std::string>(),
                       row.at("direction").get<std::string>()));
     }
@@ -259,11 +269,10 @@ class Comparer {
   static std::string key(const json& row) {
     return row.at("direction").get<std::string>() + " " + row.at("problem").get<std::string>();
   }
-  // Words of the code; where it does not count them, those of its schedule.
-  static double moved(const json& row) {
-    const json of_code = row.value("of_code", json());
-    if (of_code.is_object()) return of_code.at("moved").get<double>();
-    return row.at("counted").at("moved").at("words").get<double>();
+  static bool has_code(const json& row) { return row.value("of_code", json()).is_object(); }
+  static double moved(const json& row, bool of_code) {
+    return (of_code ? row.at("of_code").at("moved") : row.at("counted").at("moved").at("words"))
+        .get<double>();
   }
 
   std::string kernel_;

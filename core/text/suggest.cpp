@@ -40,7 +40,9 @@ std::string shortest_with(std::string_view part, const std::vector<std::string>&
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(word.size() / 2, 1) + 1;
+  // The dashes of an option are in all of them.
+  const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
+  std::size_t best_distance = std::max<std::size_t>(letters / 2, 1) + 1;
   for (const auto& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {

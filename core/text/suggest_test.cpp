@@ -20,6 +20,8 @@ TEST_CASE("a part of a name suggests the name", "[suggest]") {
 
 TEST_CASE("nothing near gives no suggestion", "[suggest]") {
   CHECK(nearest("zzzzzzzz", {"cpu/flash2"}).empty());
+  CHECK(nearest("--bogus", {"--jobs"}).empty());
+  CHECK(nearest("--jbos", {"--jobs"}) == "--jobs");
   CHECK(did_you_mean("zzzzzzzz", {"cpu/flash2"}).empty());
   CHECK(nearest("x", {}).empty());
 }

@@ -68,6 +68,7 @@ const std::vector<std::string>& problems() {
       "sq=9,sk=9,d=4,mask=random_10_3",
       "b=2,sq=40,sk=66,d=4,mask=causal_br+lengths_66_20+random_50_7,softcap=3",
       "sq=3,sk=1300,d=5",
+      "hq=9,hkv=1,sq=16,sk=1300,d=3,mask=causal_br",
       "b=2,hq=6,hkv=2,sq=4,sk=1250,d=4,mask=causal_br+lengths_1250_700",
       "hq=4,hkv=2,sq=2,sk=600,d=3,dv=20,mask=window_200_0,alibi=standard",
       "d=4,mask=causal_br+cu_1x1200_2x3_0x9_100x700",

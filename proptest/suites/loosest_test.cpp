@@ -252,9 +252,9 @@ TEST_CASE(
 // A contract is there because the plain one refuses what it allows; all but those whose errors
 // average out below what nearest roundings may do.
 TEST_CASE("the loosest kernels are refused where they declare nothing", "[validation]") {
-  const std::set<std::string> within_the_plain{"plain",          "flushing", "nondeterministic",
-                                               "truncating",     "exp_ulps", "fused_blocks",
-                                               "summation_depth"};
+  const std::set<std::string> within_the_plain{"plain",           "flushing", "nondeterministic",
+                                               "truncating",      "exp_ulps", "fused_blocks",
+                                               "summation_depth", "late_sink"};
   for (const Emulation& e : fixtures::loosest_emulations(DType::f32)) {
     const std::string contract = e.name.substr(8, e.name.rfind('_') - 8);
     attest_kernel kernel = fixtures::emulated_kernel(e, DType::f32);
@@ -285,6 +285,7 @@ TEST_CASE("a kernel that forgets to rescale is refused under the loosest contrac
           "[validation]") {
   for (Emulation& e : fixtures::loosest_emulations(DType::f32)) {
     if (e.normalized != 0 || e.splits > 1 || e.block_k > 1) continue;  // it has no second key
+    if (e.order == fixtures::TileOrder::descending) continue;  // its maximum is the first key's
     e.forgets_rescale = 1;
     const attest_kernel kernel = fixtures::emulated_kernel(e, DType::f32);
     const Case c{Problem::parse("sq=4,sk=2,d=16"), Values::rising_maximum, 5, 1};

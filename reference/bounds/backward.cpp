@@ -13,6 +13,7 @@
 #include "reference/bounds/steps/entry_errors.hpp"
 #include "reference/bounds/steps/gradient_sums.hpp"
 #include "reference/bounds/steps/roundoff.hpp"
+#include "reference/bounds/steps/sink_sums.hpp"
 #include "reference/bounds/steps/weights/alike_rows.hpp"
 #include "reference/group.hpp"
 #include "reference/threads.hpp"
@@ -178,63 +179,25 @@ class CastsOfEqualRows {
   Matrix dO_, dV_;
 };
 
-// dSinks of the heads of a group: sums of the sink's column of dS over their rows. A kernel may
-// make one sum of all sequences, so that each of them errs as in a sum of all rows.
-class SinkSums {
- public:
-  explicit SinkSums(const GradientInputs& in)
-      : group_(in.group),
-        contract_(of_sinks(in.numerics)),
-        ones_(Matrix::Ones(in.Q.rows(), 1), {Matrix::Ones(in.Q.rows(), 1), {}}),
-        sums_(contract_, ones_, group_.sinks * group_.group_size),
-        inherited_(Matrix::Zero(group_.sinks * group_.group_size, 1)) {}
-  SinkSums(const SinkSums&) = delete;
-  SinkSums& operator=(const SinkSums&) = delete;
+// Contract of dSinks: they are stored as LSE is.
+Numerics of_sinks(Numerics numerics) {
+  numerics.output_roundoff = numerics.accumulator_roundoff;
+  numerics.output_underflow = numerics.accumulator_roundoff == 0x1p-53 ? 0 : 0x1p-150;
+  return numerics;
+}
 
-  void add(const RowBlock& block, const KeyTile& tile, const EntryErrors& entries) {
-    const std::int64_t column = group_.sequence.k_length - tile.first;
-    if (group_.sinks == 0 || column < 0 || column >= tile.count) return;
-    for (std::int64_t first = 0; first < block.count;) {
-      const std::int64_t head = (block.first + first) / group_.queries();
-      const std::int64_t count =
-          std::min(block.count, (head + 1) * group_.queries() - block.first) - first;
-      const auto rows = [&](const Matrix& of) { return Matrix(of.block(first, column, count, 1)); };
-      const WeightedErrors errors{rows(entries.dK.proved), rows(entries.dK.linear),
-                                  rows(entries.dK.deviation)};
-      sums_.add_transposed(head, block.first + first, rows(entries.dS), errors);
-      inherited_(head, 0) += rows(entries.inherited_dS).sum();
-      first += count;
-    }
-  }
-
-  GroupBounds finish(const LogErrors& log, std::int64_t rows_of_a_head) {
-    GroupBounds bounds(inherited_.rows(), 1);
-    const GradientSums sums =
-        sums_.finish(Vector::Constant(inherited_.rows(), static_cast<double>(rows_of_a_head)));
-    const Finish finish{contract_,
-                        1,
-                        3 * contract_.accumulator_roundoff,
-                        [](double) { return LowPrecision{}; },
-                        operand_error(contract_),
-                        {log}};
-    finish(sums, sums.absolute, 0, known_in(inherited_, {}), bounds);
-    return bounds;
-  }
-
- private:
-  // They are stored as LSE is.
-  static Numerics of_sinks(Numerics numerics) {
-    numerics.output_roundoff = numerics.accumulator_roundoff;
-    numerics.output_underflow = numerics.accumulator_roundoff == 0x1p-53 ? 0 : 0x1p-150;
-    return numerics;
-  }
-
-  const Group& group_;
-  Numerics contract_;
-  Operand ones_;
-  SumsOfOutputs sums_;
-  Matrix inherited_;  // (heads, 1)
-};
+GroupBounds bound_sinks(const Numerics& contract, SinkSums& of, const LogErrors& log) {
+  const GradientSums sums = of.finish();
+  GroupBounds bounds(sums.terms.size(), 1);
+  const Finish finish{contract,
+                      1,
+                      3 * contract.accumulator_roundoff,
+                      [](double) { return LowPrecision{}; },
+                      operand_error(contract),
+                      {log}};
+  finish(sums, sums.absolute, 0, known_in(of.inherited(), {}), bounds);
+  return bounds;
+}
 
 // Contract of dBias: stored in the type of the bias. No depth is declared of sums over heads
 // and batch entries.
@@ -259,9 +222,10 @@ GroupBounds bound_bias(const Numerics& contract, BiasSums& of, const LogErrors& 
 }
 
 struct GroupResult {
-  GroupBounds dQ, dK, dV, dSinks;
-  std::optional<BiasEntries> dBias = std::nullopt;  // with all rows and keys
-  LogErrors log = {};                               // of all rows
+  GroupBounds dQ, dK, dV;
+  std::optional<SinkEntries> dSinks = std::nullopt;  // with all rows
+  std::optional<BiasEntries> dBias = std::nullopt;   // with all rows and keys
+  LogErrors log = {};                                // of all rows
 };
 
 // Gradients of a group that are bounded: dQ of its rows, dK and dV of its keys or of some of them.
@@ -301,8 +265,8 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
                                                           : 0;
   SumsOfOutputs sums_v(numerics, dO, keys), sums_k(numerics, Q, keys);
   SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, query_rows));
-  GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}, {0, 1}};
-  SinkSums sums_sinks(in);
+  GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}};
+  if (wanted.keys) result.dSinks.emplace(in);
   if (wanted.rows && wanted.keys) result.dBias.emplace(in);
   InheritedErrors inherited(in, keys);
   CastsOfEqualRows casts(in, keys);
@@ -328,7 +292,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
       sums_k.add_transposed(tile.output, first, entries.dS, entries.dK);
       inherited.add(block, tile, entries);
       casts.add(block, tile, entries);
-      sums_sinks.add(block, tile, entries);
+      result.dSinks->add(block, tile, entries);
       if (result.dBias) result.dBias->add(block, tile, entries);
       if (alike) {
         add_transposed_product(entries.alike, block.Q,
@@ -367,24 +331,13 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   finish_k(sums_k.finish(key_terms),
            finite_part(key_rows(exact.dK.view(), in.group, wanted.chosen_keys)), 0,
            known_in(inherited.dK, alike_dK), result.dK);
-  if (in.group.sinks > 0) {
-    result.dSinks =
-        sums_sinks.finish(of_all_rows, in.problem.tensor_batch() * in.problem.tensor_seqlen_q());
-  }
   return result;
 }
 
-// Adds those of the sequences, one after the other.
-void add_sinks(const GroupBounds& of, const Group& group, ErrorBound& to) {
-  for (Eigen::Index h = 0; h < of.proved.rows(); ++h) {
-    const std::int64_t head = group.kv_head * group.group_size + h;
-    const auto add = [&](Tensor& sum, const Matrix& term) {
-      sum.set(sum.view()(head) + term(h, 0), head);
-    };
-    add(to.deterministic, of.proved);
-    add(to.probabilistic, of.probable);
-    add(to.sigma, of.sigma);
-  }
+void fill(ErrorBound& bound, const GroupBounds& of) {
+  std::copy_n(of.proved.data(), of.proved.size(), bound.deterministic.doubles());
+  std::copy_n(of.probable.data(), of.probable.size(), bound.probabilistic.doubles());
+  std::copy_n(of.sigma.data(), of.sigma.size(), bound.sigma.doubles());
 }
 
 }  // namespace
@@ -431,7 +384,7 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
       tasks.push_back({groups[g], {false, true, &chosen_keys[sequence]}});
     }
   }
-  std::vector<GroupBounds> of_sinks(tasks.size(), GroupBounds(0, 1));
+  std::vector<std::optional<SinkEntries>> entries_of_sinks(tasks.size());
   std::vector<std::optional<BiasEntries>> entries_of_bias(tasks.size());
   std::vector<LogErrors> logs(tasks.size());
   const bool threads = worth_threads(kProducts * score_operations(groups, problem.head_dim_qk));
@@ -467,25 +420,25 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     };
     scatter_keys(result.dK, bounds.dK);
     scatter_keys(result.dV, bounds.dV);
-    of_sinks[t] = result.dSinks;
+    entries_of_sinks[t] = std::move(result.dSinks);
     entries_of_bias[t] = std::move(result.dBias);
     logs[t] = result.log;
   }
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    add_sinks(of_sinks[t], tasks[t].group, bounds.dSinks);
+  LogErrors log;
+  for (const LogErrors& of_task : logs) log.include(of_task);
+  if (problem.sinks != Sinks::none) {
+    const Numerics contract = of_sinks(numerics);
+    SinkSums sums(problem, contract);
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+      if (entries_of_sinks[t]) sums.add(tasks[t].group, *entries_of_sinks[t]);
+    }
+    fill(bounds.dSinks, bound_sinks(contract, sums, log));
   }
   if (problem.bias.kind == Bias::Kind::none || sample != nullptr) return bounds;
   const Numerics contract = of_bias(numerics, problem.bias_dtype());
   BiasSums sums(problem, contract);
-  LogErrors log;
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    sums.add(tasks[t].group, *entries_of_bias[t]);
-    log.include(logs[t]);
-  }
-  const GroupBounds of = bound_bias(contract, sums, log);
-  std::copy_n(of.proved.data(), of.proved.size(), bounds.dBias.deterministic.doubles());
-  std::copy_n(of.probable.data(), of.probable.size(), bounds.dBias.probabilistic.doubles());
-  std::copy_n(of.sigma.data(), of.sigma.size(), bounds.dBias.sigma.doubles());
+  for (std::size_t t = 0; t < tasks.size(); ++t) sums.add(tasks[t].group, *entries_of_bias[t]);
+  fill(bounds.dBias, bound_bias(contract, sums, log));
   return bounds;
 }
 

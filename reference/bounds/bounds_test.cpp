@@ -172,6 +172,74 @@ TEST_CASE("maxima that only rounding makes rise cost a rescale each", "[referenc
   CHECK(lse_error > apart.forward.LSE.deterministic(0, 0, 0));
 }
 
+// Tiles in descending order find larger and larger keys; a sink above them all, added to the sum at
+// the end, is in no maximum before.
+TEST_CASE("a sink hides no rise of the keys before it", "[reference]") {
+  constexpr std::int64_t kKeys = 1024;
+  Setting in("sq=1,sk=1024,d=1,scale=1", 1, 1, 5);
+  constexpr double kStep = 0x1p-8, kSink = kStep * kKeys + 2;
+  in.problem.sinks = Sinks::given;
+  in.problem.given_sinks = {static_cast<float>(kSink)};
+  attest_numerics declared{};
+  declared.exp_ulps = 64;
+  const Numerics numerics = resolve(declared, DType::f32);
+  in.Q.set(1, 0, 0, 0, 0);
+  for (std::int64_t j = 0; j < kKeys; ++j) {
+    in.K.set(kStep * static_cast<double>(kKeys - 1 - j), 0, j, 0, 0);
+    in.V.set(j == kKeys - 1 ? 3000 : 3, 0, j, 0, 0);
+  }
+  double maximum = -kInfinity, sum = 0, weighted = 0;
+  for (std::int64_t j = kKeys - 1; j >= 0; --j) {
+    const double score = in.K(0, j, 0, 0);
+    const double wrong = 1 + numerics.exp_ulps * numerics.accumulator_roundoff;
+    const double rescale = std::exp(maximum - score) * wrong;
+    maximum = score;
+    sum = sum * rescale + 1;
+    weighted = weighted * rescale + in.V(0, j, 0, 0);
+  }
+  sum += std::exp(kSink - maximum);
+  const Forward exact = forward(in.problem, {}, in.Q.view(), in.K.view(), in.V.view());
+  const Bounds bounds = bounds_of(in, declared);
+  const double error = std::abs(weighted / sum - exact.O(0, 0, 0, 0));
+  CHECK(error <= bounds.forward.O.probabilistic(0, 0, 0, 0));
+  CHECK(std::abs(maximum + std::log(sum) - exact.LSE(0, 0, 0)) <=
+        bounds.forward.LSE.probabilistic(0, 0, 0));
+}
+
+// Equal terms of one chain in float32 err together, whatever sequence they are of.
+TEST_CASE("dSinks of equal rows of many sequences is one chain", "[reference]") {
+  for (const char* text : {"b=128,sq=128,sk=2,d=4", "sq=16384,sk=2,d=4", "b=4096,sq=1,sk=2,d=4"}) {
+    for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+      INFO(text << " " << seed);
+      Setting in(text, 1, 1, seed);
+      constexpr double kSink = 0.25;
+      in.problem.sinks = Sinks::given;
+      in.problem.given_sinks = {static_cast<float>(kSink)};
+      const auto repeat = [](Tensor& tensor, std::int64_t period) {
+        double* const values = tensor.doubles();
+        for (std::int64_t e = period; e < tensor.view().size(); ++e) values[e] = values[e - period];
+      };
+      repeat(in.Q, 4);
+      repeat(in.dO, 4);
+      repeat(in.K, 8);
+      repeat(in.V, 8);
+      std::fill_n(in.dLSE.doubles(), in.dLSE.view().size(), 0.0);
+      const TensorView &Q = in.Q.view(), &K = in.K.view(), &V = in.V.view();
+      const Forward exact = forward(in.problem, {}, Q, K, V);
+      const double dSinks = backward(in.problem, Q, K, V, in.cotangents()).dSinks(0);
+      double delta = 0;
+      for (std::int64_t c = 0; c < 4; ++c) delta += in.dO(0, 0, 0, c) * exact.O(0, 0, 0, c);
+      const auto P = static_cast<float>(std::exp(kSink - exact.LSE(0, 0, 0)));
+      const float term = -P * static_cast<float>(delta);
+      float chain = 0;
+      for (std::int64_t row = 0; row < in.dLSE.view().size(); ++row) chain += term;
+      const Bounds bounds = bounds_of(in, {});
+      CHECK(std::abs(static_cast<double>(chain) - dSinks) <=
+            bounds.backward.dSinks.probabilistic(0));
+    }
+  }
+}
+
 TEST_CASE("a delta that cancels to exactly 0 leaves the reference's own rounding", "[reference]") {
   // Weights e, 1, 1/e, e, 1, e, e of values 1 -1 0 0 1 0 -1: O and delta are 0, and so is dK where
   // the value is. A kernel that adds e - 1 + 1 - e finds that; normalised weights do not.

@@ -17,7 +17,7 @@ CampaignResult kernel_campaign(const Registry& registry, const io::ScheduleRegis
     const auto audit = [&](NamedSchedule which) {
       return audit_schedule(schedules, kernel, which,
                             {options.tier, options.seed, options.mask, options.shapes},
-                            registry.counted_code(kernel));
+                            registry.counted_code(kernel.description.name));
     };
     attach(result, audit(NamedSchedule::schedule), audit(NamedSchedule::schedule_backward));
   }

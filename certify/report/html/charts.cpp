@@ -236,27 +236,19 @@ std::string class_html(const json& kernel_class) {
   return html + "</ul></details>";
 }
 
-namespace {
-
-// Words that the code counted; where it did not, those of its schedule.
-double moved_words(const json& row) {
-  const json of_code = row.value("of_code", json());
-  return (of_code.is_object() ? of_code.at("moved") : row.at("counted").at("moved").at("words"))
-      .get<double>();
-}
-
-}  // namespace
-
 std::string io_html(const json& io) {
   std::string html = open_data_table() +
                      "<thead><tr><th>problem</th><th class=\"n\">words moved</th>"
                      "<th class=\"n\">lower bound</th><th>bound</th><th class=\"n\">ratio</th>"
                      "<th>log scale to 64\u00d7</th></tr></thead><tbody>";
   for (const json& row : io.at("table")) {
-    const json &lower = row.at("lower"), &ratio = row.at("ratio");
+    const json of_code = row.value("of_code", json());
+    const json &lower = (of_code.is_object() ? of_code : row).at("lower"), &ratio = row.at("ratio");
+    const json& moved =
+        of_code.is_object() ? of_code.at("moved") : row.at("counted").at("moved").at("words");
     const bool bounded = lower.is_object() && ratio.is_number();
     html += "<tr><td class=\"mono problem\">" + breakable(row.at("problem").get<std::string>()) +
-            "</td><td class=\"n\">" + readable(moved_words(row)) + "</td>";
+            "</td><td class=\"n\">" + readable(moved.get<double>()) + "</td>";
     if (!bounded) {
       html += "<td class=\"n none\">none applies</td><td></td><td></td><td></td></tr>";
       continue;

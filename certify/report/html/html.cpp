@@ -406,8 +406,8 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
     const json& table = io.at("table");
     const bool of_code = !table.empty() && table.front().value("of_code", json()).is_object();
     html += "<h3>Words moved by <code>" + text_of(io, "schedule") + "</code>" +
-            (of_code ? ", counted in the code as it ran," : "") + " against proved bounds</h3>" +
-            io_html(io);
+            (of_code ? ", counted in the code as it ran on one thread," : "") +
+            " against proved bounds</h3>" + io_html(io);
     if (!io.at("not_counted").empty()) {
       html += "<p class=\"small soft\">not counted:</p>" + list_html(io.at("not_counted"));
     }

@@ -147,7 +147,7 @@ TEST_CASE("words that the code counted stand for those of its schedule", "[html]
   CHECK_THAT(html_report(sample), Contains(">" + readable(3000) + "</td>"));
   CHECK_THAT(html_report(sample), !Contains("counted in the code as it ran"));
   for (nlohmann::json& kernel : sample["kernels"]) {
-    kernel["io"]["table"][0]["of_code"] = {{"moved", 2600}};
+    kernel["io"]["table"][0]["of_code"] = {{"moved", 2600}, {"lower", nullptr}};
   }
   CHECK_THAT(html_report(sample), Contains(">" + readable(2600) + "</td>"));
   CHECK_THAT(html_report(sample), !Contains(">" + readable(3000) + "</td>"));

@@ -8,7 +8,7 @@
 namespace attest::certify {
 
 inline const char* const kSampleReproduce =
-    "attest check --kernel './<b>.so:x' --problem 'sq=1' --law reference_forward";
+    "attest check --kernel './<b>.so:x' --problem 'sq=1' --law reference_forward --seed 1";
 
 inline nlohmann::json sample_law(int passed, int vacuous, int failed) {
   return {{"passed", passed},

@@ -15,8 +15,10 @@ inline constexpr std::int64_t kBlockK = 96;
 inline constexpr std::int64_t kKeyBlock = 192;
 
 /// Most parts of the keys that are worked through side by side for few queries, and least keys of
-/// one. Their maxima and sums are merged, not their LSE.
+/// one. Their maxima and sums are merged, not their LSE. Queries of a group are few up to a panel;
+/// up to a block where each head has kMostDecoded or fewer.
 inline constexpr std::int64_t kMostSplits = 8;
+inline constexpr std::int64_t kMostDecoded = 16;
 inline constexpr std::int64_t kSplitKeys = 6 * kBlockK;
 
 /// The score of a head's sink, -inf without sinks.

@@ -27,11 +27,16 @@ bool is_grouped(const attest_problem& problem, const Batch& batch) {
   return batch.q_length * group_of(problem) <= kBlockQ;
 }
 
+// Rows of one K/V head that are few: a panel of any, or a block of those of a decoding step.
+bool is_few(std::int64_t queries, std::int64_t group) {
+  const std::int64_t rows = queries * group;
+  return rows <= kPanelLanes || (queries <= kMostDecoded && rows <= kBlockQ);
+}
+
 // Keys of one part where the keys of few queries are split, else all: of the batch entry alone, so
 // that neither the other entries nor the threads change a bit.
 std::int64_t keys_of_split(const attest_problem& problem, const Batch& batch) {
-  if (batch.q_length * group_of(problem) > kPanelLanes)
-    return std::max<std::int64_t>(batch.keys, 1);
+  if (!is_few(batch.q_length, group_of(problem))) return std::max<std::int64_t>(batch.keys, 1);
   const std::int64_t even = (batch.keys + kMostSplits - 1) / kMostSplits;
   return std::max(kSplitKeys, (even + kBlockK - 1) / kBlockK * kBlockK);
 }
@@ -41,15 +46,21 @@ std::int64_t splits_of(const attest_problem& problem, const Batch& batch) {
   return std::max<std::int64_t>((batch.keys + keys - 1) / keys, 1);
 }
 
-// Floats of what a part of the keys leaves: O, m and l of a panel.
-std::int64_t split_floats(const attest_problem& problem) {
+// Floats of what a part of the keys leaves of a panel: O, m and l.
+std::int64_t panel_floats(const attest_problem& problem) {
   return kPanelLanes * (problem.head_dim_v + 2);
+}
+
+// The same of all panels that few rows can have.
+std::int64_t split_floats(const attest_problem& problem) {
+  const std::int64_t rows = std::min(kBlockQ, kMostDecoded * group_of(problem));
+  return std::max<std::int64_t>((rows + kPanelLanes - 1) / kPanelLanes, 1) * panel_floats(problem);
 }
 
 // Tells whether some batch entry's keys may be split.
 bool may_split(const attest_problem& problem) {
   const bool few =
-      problem.mask.cu_seqlens_q != nullptr || problem.seqlen_q * group_of(problem) <= kPanelLanes;
+      problem.mask.cu_seqlens_q != nullptr || is_few(problem.seqlen_q, group_of(problem));
   return few && problem.seqlen_k > kSplitKeys;
 }
 
@@ -115,7 +126,7 @@ class Forward {
       if (is_whole) {
         finish(one, tile);
       } else {
-        leave(one, part_at(shared, one.panel.head(0), task.part));
+        leave(one, part_at(shared, one.panel, task.part));
       }
     }
   }
@@ -123,7 +134,9 @@ class Forward {
   // Merges what the parts of the keys left, in their order.
   void merge(const Task& task, float* shared, Arena arena) const {
     for (std::int64_t turn = 0; turn < task.heads; ++turn) {
-      merge_head(rows_of(task, turn), shared, arena);
+      for (std::int64_t first = 0; first < task.rows; first += kPanelLanes) {
+        merge_panel(rows_of(task, turn), first, shared, arena);
+      }
     }
   }
 
@@ -140,10 +153,10 @@ class Forward {
     words_.write(one.panel.count() * (dv + 2));
   }
 
-  void merge_head(const QueryRows& rows, float* shared, Arena arena) const {
+  void merge_panel(const QueryRows& rows, std::int64_t first, float* shared, Arena arena) const {
     const std::int64_t dv = problem_.head_dim_v, splits = splits_of(problem_, batch_);
-    const QueryPanel panel(problem_, batch_, rows, 0);
-    const std::int64_t lanes = panel.lanes(), head = panel.head(0);
+    const QueryPanel panel(problem_, batch_, rows, first);
+    const std::int64_t lanes = panel.lanes();
     float *const tile = arena.take(kPanelLanes * dv), *const O = arena.take(dv * lanes),
                  *const m = arena.take(lanes), *const l = arena.take(lanes),
                  *const weights = arena.take(lanes);
@@ -152,11 +165,11 @@ class Forward {
     std::fill(m, m + lanes, kEmpty);
     std::fill(l, l + lanes, 0.0f);
     for (std::int64_t s = 0; s < splits; ++s) {
-      const float* const of_part = part_at(shared, head, s) + dv * lanes;
+      const float* const of_part = part_at(shared, panel, s) + dv * lanes;
       for (std::int64_t lane = 0; lane < lanes; ++lane) m[lane] = std::max(m[lane], of_part[lane]);
     }
     for (std::int64_t s = 0; s < splits; ++s) {
-      const float* const left = part_at(shared, head, s);
+      const float* const left = part_at(shared, panel, s);
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
         const float shift = m[lane] == kEmpty ? 0.0f : m[lane];
         weights[lane] = std::exp2(left[dv * lanes + lane] - shift);
@@ -173,9 +186,11 @@ class Forward {
     finish(sums, tile);
   }
 
-  float* part_at(float* shared, std::int64_t head, std::int64_t part) const {
-    const std::int64_t kv_head = batch_.number * problem_.num_heads_kv + head / group_of(problem_);
-    return shared + (kv_head * kMostSplits + part) * split_floats(problem_);
+  float* part_at(float* shared, const QueryPanel& panel, std::int64_t part) const {
+    const std::int64_t kv_head =
+        batch_.number * problem_.num_heads_kv + panel.head(0) / group_of(problem_);
+    return shared + (kv_head * kMostSplits + part) * split_floats(problem_) +
+           panel.first() / kPanelLanes * panel_floats(problem_);
   }
 
   RowBlock tensor_rows(std::int64_t query, std::int64_t count, std::int64_t head) const {

@@ -88,6 +88,7 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
         problem.mask.aligned_key(group.sequence, group.query(first + r)) - first_key;
     for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
       if (!std::isfinite(exact.S(r, j))) continue;
+      if (first_key + j == group.sequence.k_length) continue;  // the sink has none
       // The product slope * distance and the addition, both relative to their results.
       const double alibi = slope * static_cast<double>(std::abs(aligned - j));
       const double bias = bias_of(problem, group, first + r, first_key + j);

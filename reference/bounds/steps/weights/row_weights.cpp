@@ -240,8 +240,13 @@ Row analyse_row(const RowOfScores& in, Weights& weights, RowWorkspace& work) {
   if (!in.numerics.exp_zero_is_one) {
     row.top = -1;
   } else {
-    row.rescales =
-        work.maximum.rises(in.S.row(in.r).data(), work.score_error.data(), row.begin, row.end);
+    // A sink may come at any time, or into the sum alone: it adds one rise at most, and must not
+    // hide those of keys that come after it.
+    const std::int64_t sinks = in.sink >= 0 && row.end == in.sink + 1 ? 1 : 0;
+    row.rescales = work.maximum.rises(in.S.row(in.r).data(), work.score_error.data(), row.begin,
+                                      row.end - sinks);
+    row.rescales.possible += static_cast<double>(sinks);
+    row.rescales.likely += static_cast<double>(sinks);
   }
   // Masked keys may be in splits of their own.
   const auto keys = static_cast<double>(in.S.cols());
