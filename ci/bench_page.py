@@ -17,6 +17,26 @@ def short(problem):
     return ','.join(f'{key}={value}' for key, value in words.items() if same.get(key) != value)
 
 
+def share(row):
+    """The share of the bound: of decoding the read bandwidth, else the peak."""
+    if 'share_of_bandwidth' in row:
+        return f'{100 * row["share_of_bandwidth"]:.0f} % of the bandwidth'
+    return f'{100 * row["share_of_peak"]:.0f} %'
+
+
+def speeds(record):
+    """Tells the measured peak and the read bandwidth, least to most over the problems, with the median; '' of a record without them."""
+    def spread(three, unit):
+        least, middle, most = (one / 1e9 for one in three)
+        return f'{middle:.1f} [{least:.1f} {most:.1f}] {unit}'
+
+    if 'peak_flops_per_second' not in record:
+        return ''
+    read = [f'{spread(three, "GB/s")} on {threads} thread{"s" * (threads != "1")}' for threads, three in record['read_bytes_per_second'].items()]
+    return (f'Peak of fused multiply-adds of one thread {spread(record["peak_flops_per_second"], "GFLOP/s")}, '
+            f'read bandwidth {", ".join(read)}; median [least most] over the problems.')
+
+
 def of_reports(name, kind):
     """The style sheet, or the script that sorts tables, of the reports."""
     with open(os.path.join(REPORTS, name)) as file:
@@ -48,7 +68,7 @@ def table(rows):
         ratio = row.get('speed_over_best_peer')
         over = f'{ratio[1]:.2f} [{ratio[0]:.2f} {ratio[2]:.2f}] {row["best_peer"]}' if ratio else ''
         numbers = (f'{middle:.2f} [{low:.2f} {high:.2f}]', f'{row["flops_per_second"] / 1e9:.1f}',
-                 f'{100 * row["share_of_peak"]:.0f} %', over)
+                 share(row), over)
         text.append(f'<tr><td>{html.escape(short(row["problem"]))}</td><td>{html.escape(row["name"])}</td>' +
                     ''.join(f'<td class="n">{html.escape(cell)}</td>' for cell in numbers) + '</tr>')
     return '\n'.join(text) + '</tbody></table></div>'
@@ -59,10 +79,13 @@ def page(record):
     host, title = record['host'], 'Kernels on the CPU beside their peers'
     text = ['<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">'
             f'<title>{title}</title><style>{of_reports("page_style.cpp", "css")}</style></head><body><main><h1>{title}</h1>'
-            f'<p class="soft">{html.escape(host["processor"])}, {host["threads"]} threads, target {html.escape(record["cpu_target"])}; load '
+            f'<p class="soft">{html.escape(host["processor"])}, {host["threads"]} threads, target {html.escape(record["cpu_target"])}; load average '
             f'before and after {host["load"][0]:.1f} and {host["load"][1]:.1f}. Medians of {record["rounds"]} rounds in shuffled order; '
             'ratios are paired by round.</p>']
-    absent = [f'not here: {name} ({why})' for name, why in record['missing'].items()]
+    built = [f'commit {host["commit"]}'] if host.get('commit') else []
+    built += [f'{name} {version}' for name, version in record.get('versions', {}).items()]
+    text += [f'<p class="soft">{html.escape(line)}</p>' for line in (speeds(record), ', '.join(built)) if line]
+    absent = [f'missing: {name} ({why})' for name, why in record['missing'].items()]
     absent += [f'not timed: {one}' for one in record['refused']]
     if absent:
         text.append('<ul class="small">' + ''.join(f'<li>{html.escape(one)}</li>' for one in absent) + '</ul>')
