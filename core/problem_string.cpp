@@ -1,4 +1,5 @@
 // The one-line spelling of a problem.
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -32,30 +33,42 @@ std::string list_of_keys() {
   return list;
 }
 
+// Tells whether a word names floats of 8 bits, as fp8, f8, e4m3fn and float8_e5m2 do.
+bool names_fp8(std::string_view word) {
+  constexpr std::array<std::string_view, 5> kBeginnings{"fp8", "f8", "float8", "e4m3", "e5m2"};
+  return std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                     [&](std::string_view beginning) { return word.starts_with(beginning); });
+}
+
 // Refuses by name the features that users of other suites ask for and this version lacks.
 void refuse_later_features(const std::string& key, const std::string& value) {
   struct Feature {
     std::string_view word, what;
   };
-  static constexpr std::array<Feature, 14> kFeatures{{
+  static constexpr std::array<Feature, 15> kFeatures{{
       {"dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
+      {"dropout_p", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
       {"p_dropout", "dropout; a mask of the kept pairs takes its place (mask=file_PATH)"},
       {"page_size", "this key; pages of 16 keys, in the order of seed 7, are paged_kv=16_7"},
       {"block_table", "this key; pages of 16 keys, in the order of seed 7, are paged_kv=16_7"},
       {"cluster", "thread-block clusters"},
-      {"fp8", "fp8"},
-      {"e4m3", "fp8"},
-      {"e4m3fn", "fp8"},
-      {"e5m2", "fp8"},
       {"descale", "descales, which come with fp8"},
       {"q_descale", "descales, which come with fp8"},
       {"k_descale", "descales, which come with fp8"},
       {"v_descale", "descales, which come with fp8"},
       {"kv_dtype", "K and V of another type than Q"},
+      {"k_dtype", "K and V of another type than Q"},
+      {"v_dtype", "K and V of another type than Q"},
+      {"o_dtype", "O of another type than Q"},
+      {"out_dtype", "O of another type than Q"},
   }};
+  const std::string& word = key == "dtype" ? value : key;
+  const auto refuse = [](std::string_view what) {
+    throw InvalidProblem("problem: this version does not have " + std::string(what));
+  };
+  if (names_fp8(word)) refuse("fp8");
   for (const Feature& feature : kFeatures) {
-    if (feature.word != (key == "dtype" ? value : key)) continue;
-    throw InvalidProblem("problem: this version does not have " + std::string(feature.what));
+    if (feature.word == word) refuse(feature.what);
   }
 }
 

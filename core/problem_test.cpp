@@ -124,15 +124,33 @@ TEST_CASE("impossible problems are refused with the remedy", "[problem]") {
   refused("sq=1,d=1,layout=bsdh", "did you mean 'bshd'");
   refused("sq=1,d=1,alibi=standart", "did you mean 'standard'");
   refused("sq=1,d=1,alibi=drawn_x", "needs a seed below 2^64 after drawn_");
+  refused("sq=1,d=1,alibi=3", "alibi=3 is unknown (choices: none standard drawn_SEED)");
+  refused("sq=1,d=1,sinks=3", "sinks=3 is unknown (choices: none off drawn_SEED)");
+  refused("sq=1,d=1,sinks=drawn", "did you mean 'drawn_SEED'");
+  refused("sq=1,d=1,sinks=drawn_SEED", "needs a seed below 2^64 after drawn_");
   refused("sq=1,d=1,heads=2", "unknown key 'heads'");
   refused("seq=1,d=1", "did you mean 'sq'");
   refused("SQ=1,d=1", "did you mean 'sq'");
-  refused("sq=1,d=1,dropout=0.1", "does not have dropout; a mask of the kept pairs");
-  for (const char* type : {"fp8", "e4m3", "e4m3fn", "e5m2"}) {
+  for (const char* key : {"dropout", "dropout_p", "p_dropout"}) {
+    refused(std::string("sq=1,d=1,") + key + "=0.1",
+            "does not have dropout; a mask of the kept pairs");
+  }
+  for (const char* type : {"fp8", "e4m3", "e4m3fn", "e5m2", "fp8_e4m3", "fp8_e5m2", "float8_e4m3fn",
+                           "float8_e5m2", "f8"}) {
     refused(std::string("sq=1,d=1,dtype=") + type, "does not have fp8");
   }
-  refused("sq=1,d=1,k_descale=2", "does not have descales, which come with fp8");
-  refused("sq=1,d=1,kv_dtype=bf16", "does not have K and V of another type than Q");
+  refused("sq=1,d=1,fp8=1", "does not have fp8");
+  refused("sq=1,d=1,dtype=f6", "dtype=f6 is unknown");
+  for (const char* key : {"descale", "q_descale", "k_descale", "v_descale"}) {
+    refused(std::string("sq=1,d=1,") + key + "=2", "does not have descales, which come with fp8");
+  }
+  for (const char* key : {"kv_dtype", "k_dtype", "v_dtype"}) {
+    refused(std::string("sq=1,d=1,") + key + "=bf16",
+            "does not have K and V of another type than Q");
+  }
+  for (const char* key : {"o_dtype", "out_dtype"}) {
+    refused(std::string("sq=1,d=1,") + key + "=f32", "does not have O of another type than Q");
+  }
   refused("sq=1,d=1,page_size=16", "does not have this key; pages of 16 keys");
   for (const char* pages : {"0", "x", "16_", "16_x", "16_7_", "16_7_8_9", "2147483648", "-1"}) {
     refused(std::string("sq=1,d=1,paged_kv=") + pages, "needs a page size from 1 on");

@@ -54,7 +54,12 @@ template <typename Enum, std::size_t N>
 Enum parsed(const std::string& key, const std::string& value, const std::array<Enum, N>& choices,
             std::uint64_t& seed) {
   constexpr std::string_view kDrawn = "drawn_";
-  if (value.rfind(kDrawn, 0) != 0) return choice_of(key, value, choices);
+  if (value.rfind(kDrawn, 0) != 0) {
+    std::vector<std::string> names;
+    for (const Enum choice : choices) names.emplace_back(name(choice));
+    names.emplace_back("drawn_SEED");  // for the message
+    return choices[place_of(key, value, names)];
+  }
   const char *const begin = value.data() + kDrawn.size(), *const last = value.data() + value.size();
   const auto [end, error] = std::from_chars(begin, last, seed);
   if (error != std::errc() || end != last) {

@@ -60,6 +60,15 @@ std::string bad_bits(const std::string& field, std::uint32_t bits, std::uint32_t
              "unknown bits " + hex(bits & ~known) + ", this program knows " + hex(known));
 }
 
+// Names FP8, whose bits are planned (docs/decisions/0024-version-2-of-the-interface.md).
+std::string bad_dtypes(std::uint32_t bits) {
+  constexpr std::uint32_t kFp8 = 1u << 4 | 1u << 5;
+  static_assert((kDtypes & kFp8) == 0);
+  std::string why = bad_bits("dtypes", bits, kDtypes);
+  if ((bits & kFp8) != 0) why += "; this version does not have fp8, bits 0x10 and 0x20";
+  return why;
+}
+
 std::string bad_size(const std::string& field, std::int64_t value) {
   if (value >= 0) return "";
   return got("description." + field, std::to_string(value), "it must be 0 (any) or positive");
@@ -199,7 +208,7 @@ std::string objection(const attest_kernel& kernel) {
         bad_text("description.schedule", schedule, sizeof(Description::schedule), ""),
         bad_text("description.schedule_backward", backward, sizeof(Description::schedule_backward),
                  ""),
-        bad_bits("directions", d.directions, kDirections), bad_bits("dtypes", d.dtypes, kDtypes),
+        bad_bits("directions", d.directions, kDirections), bad_dtypes(d.dtypes),
         bad_bits("features", d.features, known_features()),
         bad_size("max_head_dim", d.max_head_dim),
         bad_size("head_dim_multiple", d.head_dim_multiple),

@@ -284,6 +284,10 @@ TEST_CASE("objections to numerics") {
   CHECK(objection(backward).empty());
   refused([](auto& d) { d.directions = 0; }, "description.directions is 0");
   refused([](auto& d) { d.dtypes = 0; }, "description.dtypes is 0");
+  for (const std::uint32_t fp8 : {4u, 5u}) {
+    refused([&](auto& d) { d.dtypes |= 1u << fp8; }, "this version does not have fp8, bits 0x10");
+  }
+  refused([](auto& d) { d.dtypes = 1u << 6; }, "dtypes is 0x40; unknown bits 0x40, this program");
   refused([](auto& d) { d.head_dim_multiple = -8; }, "head_dim_multiple is -8");
   refused([](auto& d) { d.name = "two words"; }, "description.name has the character 0x20");
   refused([](auto& d) { d.summary = "line\nbreak"; }, "description.summary has the character 0xa");
