@@ -20,9 +20,11 @@ from attest._features import Numerics, contract_text
 from attest._function import Function
 from attest._isolated import IsolatedKernel
 from attest._kernel import Kernel
+from attest._later import refusing_by_name
 from attest._report import Report, finding_text, problem_of
 
 
+@refusing_by_name
 def certify(fn: Callable[..., Any], *, like: Union[str, Convention, None] = None,
             device: Optional[str] = None, autotune: Union[str, Choice, None] = None,
             isolate: bool = True, timeout: Optional[int] = None, memory_limit: Optional[int] = None,
@@ -115,6 +117,7 @@ def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], isolation: Dict[
             lambda: _library.merge(kernel.struct, contract, options, shards, progress.told), progress)
 
 
+@refusing_by_name
 def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
            values: str = "normal", seed: int = 1, threads: int = 1,
            like: Union[str, Convention, None] = None, device: Optional[str] = None,

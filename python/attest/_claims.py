@@ -13,6 +13,7 @@ from attest._conventions import Asked
 from attest._dtypes import DTYPES
 from attest._function import Function, Result, WrongResult
 from attest._gradients import differentiator
+from attest._later import lacking
 from attest._limits import Limits
 from attest._pages import one_page_each
 
@@ -107,7 +108,8 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
         raise ValueError("dtypes is empty; give one at least, or leave it out")
     for word in served:
         if word not in DTYPES:
-            raise ValueError(f"dtypes: {word!r} must be one of {', '.join(DTYPES)}")
+            raise ValueError(f"dtypes: {word!r}: {lacking(word)}" if lacking(word) else
+                             f"dtypes: {word!r} must be one of {', '.join(DTYPES)}")
     if means:
         _differentiate_by(means, function, served[0], gradients or backward is not None)
     align = function.convention.align
@@ -124,7 +126,8 @@ def claims_of(function: Function, dtypes: Optional[Iterable[str]], claims: Optio
     features |= {"any_strides"} | ({"empty_rows"} if empty_rows else set())
     for word in features:
         if word not in _abi.FEATURES:
-            raise ValueError(f"claims: {word!r} must be one of causal, {', '.join(_abi.FEATURES)}")
+            raise ValueError(f"claims: {word!r}: {lacking(word)}" if lacking(word) else
+                             f"claims: {word!r} must be one of causal, {', '.join(_abi.FEATURES)}")
     one_scale = 0 if "any_scale" in features else _abi.ONLY["one_scale"]
     return Claims(served, frozenset(features), _abi.ONLY[align] | one_scale, function.limits)
 

@@ -10,6 +10,7 @@ from typing import Any, Mapping, Optional, Sequence, Tuple, TypedDict, Union
 import numpy as np
 
 from attest._arrays import floats_of, integers_of, numpy_of
+from attest._later import require_present
 
 Numerics = Union[str, Mapping[str, Union[str, int, float, bool]]]
 """Describes the arithmetic of a kernel, by a preset or by fields.
@@ -104,6 +105,7 @@ _NAMES_ELSEWHERE = {"softmax_scale": "scale", "sm_scale": "scale", "is_causal": 
 
 def require_known(features: Mapping[str, Any]) -> None:
     """Raises TypeError for a keyword that Features does not have."""
+    require_present(features)
     for word in features:
         if word in Features.__annotations__:
             continue

@@ -55,6 +55,12 @@ class BadUse(unittest.TestCase):
         self.refused(TypeError, "unexpected keyword 'casual'; did you mean 'causal'?", casual=True)
         self.refused(TypeError, "unexpected keyword 'softmax_scale'; did you mean 'scale'?", softmax_scale=0.5)
         self.refused(TypeError, "'atol': no tolerance is chosen here", atol=1e-3)
+        for words, what in ((("dropout", "dropout_p", "p_dropout"), "dropout"),
+                            (("descale", "q_descale", "k_descale", "v_descale"), "descales, which come with fp8"),
+                            (("kv_dtype", "k_dtype", "v_dtype"), "k and v of another dtype than q"),
+                            (("o_dtype", "out_dtype"), "out of another dtype than q"), (("fp8",), "fp8")):
+            for word in words:
+                self.refused(TypeError, f"unexpected keyword {word!r}: this version does not have {what}", **{word: 1})
         self.refused(ValueError, "layout is 'sbhd'; it must be 'bshd' or 'bhsd'", layout="sbhd")
         self.refused(ValueError, "5 queries and 9 keys can be aligned at either end", causal=True)
         self.refused(ValueError, "5 queries and 9 keys can be aligned at either end", window=(2, 2))

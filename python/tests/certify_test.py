@@ -255,6 +255,11 @@ class Certify(unittest.TestCase):
                 ({"dtypes": "f32"}, TypeError, "dtypes is 'f32'; give a list of words, like ['f32']"),
                 ({"dtypes": []}, ValueError, "dtypes is empty; give one at least"),
                 ({"claims": ["grouped"]}, ValueError, "'grouped' must be one of causal"),
+                ({"dtypes": ["float8_e4m3fn"]}, ValueError, "'float8_e4m3fn': this version does not have fp8"),
+                ({"claims": ["dropout"]}, ValueError, "claims: 'dropout': this version does not have dropout"),
+                ({"kv_dtype": "bf16"}, TypeError,
+                 "unexpected keyword 'kv_dtype': this version does not have k and v of another dtype than q"),
+                ({"tolerance": 1}, TypeError, "unexpected keyword argument 'tolerance'"),
                 ({"claims": ["softcap"]}, ValueError,
                  "'softcap' is asked for by softcap, which attention does not take"),
                 ({"claims": "gqa"}, TypeError, "claims is 'gqa'; give a list of words"),
@@ -266,6 +271,8 @@ class Certify(unittest.TestCase):
                 attest.certify(attention, **{**SMALL, **options})
         with self.assertRaisesRegex(TypeError, "fn is a int; give a function"):
             attest.certify(3, isolate=False)
+        with self.assertRaisesRegex(TypeError, "keyword 'dropout_p': this version does not have dropout"):
+            attest.replay(attention, CROSS, dropout_p=0.1)
         with self.assertRaisesRegex(ValueError, "arrays is 'cupy'; it must be numpy, torch, jax or None"):
             dataclasses.replace(attest.CONVENTIONS["plain"], arrays="cupy")
         with mock.patch.dict(sys.modules, {"torch": None}), self.assertRaisesRegex(
