@@ -222,12 +222,13 @@ CONVENTIONS: Dict[str, Convention] = {
     "jax": Convention("jax", "bshd", "top_left", {
         "is_causal": Keyword("causal", lambda asked: asked.causal),
         "scale": Keyword("any_scale", lambda asked: asked.scale),
+        "bias": Keyword("bias", lambda asked: asked.bias),
         "mask": Keyword("boolean_mask", lambda asked: _with_four_axes(asked.masks), ("head_mask",)),
         "local_window_size": Keyword("window", lambda asked: tuple(
             width if width >= 0 else asked.seqlen_q + asked.seqlen_k for width in asked.window)),
         "key_value_seq_lengths": Keyword("key_lengths", lambda asked: asked.key_lengths),
         "query_seq_lengths": Keyword("query_lengths", lambda asked: asked.query_lengths),
-    }, frozenset(("query_seq_lengths",))),
+    }, frozenset(("bias", "query_seq_lengths"))),
 }
 """The conventions that `like=` knows by name; `like=` also takes a Convention of one's own."""
 

@@ -1,5 +1,6 @@
 """Certifies functions with a bias and judges their results; refuses the same with one mistake."""
 
+import dataclasses
 import functools
 import unittest
 from unittest import mock
@@ -52,6 +53,19 @@ class OfNumpy(Gradients):
                        empty_row="zero_neg_inf")
         self.assertEqual(given, {("float32", 4)})
 
+    def test_the_keyword_of_jax(self):
+        given = set()
+
+        def fn(q, k, v, bias=None, *, scale=1.0):
+            if bias is not None:
+                given.add(bias.ndim)
+            return attention(q, k, v, scale=scale, bias=bias)
+
+        kernel = self.certified(fn, ("forward",), like=dataclasses.replace(attest.CONVENTIONS["jax"], arrays="numpy"),
+                                dtypes=["f32"], problems=["b=2,hq=2,sq=5,sk=9,d=8,bias=k_drawn_1"], **FORWARD)
+        self.assertIn("bias", kernel["description"]["features"])
+        self.assertEqual(given, {4})
+
     def test_a_gradient_that_is_missing(self):
         def three(*arrays, **words):
             return backward(*arrays, **words)[:3]
@@ -91,6 +105,30 @@ class OfTorch(Gradients):
 
         self.refused(detached, "torch_attention has no gradient of its bias", like=OF_TORCH, dtypes=["f32"],
                      **OPTIONS)
+
+
+@needs("jax")
+class OfJax(Gradients):
+    """Asks for one problem: jax compiles for each."""
+
+    WORDS = {"law": "reference_backward", "dtypes": ["f32"], "like": "jax", "isolate": False,
+             "claims": ["causal", "gqa", "cross_lengths", "bias"]}
+    PROBLEM = PROBLEM.replace("causal_br", "causal_tl")
+
+    def test_the_bias_of_jax(self):
+        import jax
+        attest.replay(jax.nn.dot_product_attention, self.PROBLEM, **self.WORDS)
+
+    def test_a_mistake(self):
+        import jax
+
+        @functools.wraps(jax.nn.dot_product_attention)
+        def halved(*arrays, bias=None, **words):
+            bias = None if bias is None else (bias + jax.lax.stop_gradient(bias)) / 2
+            return jax.nn.dot_product_attention(*arrays, bias=bias, **words)
+
+        with self.assertRaisesRegex(AssertionError, r"outside the proved bound: dBias\["):
+            attest.replay(halved, self.PROBLEM, **self.WORDS)
 
 
 class Judged(unittest.TestCase):

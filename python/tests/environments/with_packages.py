@@ -19,7 +19,7 @@ import pack_wheel
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 SUITES = {
-    "jax": ("other_arrays_test", "differentiated_test.OfJax", "devices_test",
+    "jax": ("other_arrays_test", "differentiated_test.OfJax", "bias_test.OfJax", "devices_test",
             "isolation_test.Isolation.test_a_function_of_a_notebook"),
     "triton": ("emulated_gpu_test", "golden_test"),
 }
