@@ -7,17 +7,19 @@
 
 #include "proptest/values/generator.hpp"
 
-/// Pairwise coverage: every two properties that a kernel claims meet in a problem that counted.
+/// Pairwise coverage: every two properties of two factors that a kernel claims meet in a problem
+/// that counted. Two of one factor meet where a level has both, others by chance alone
+/// (docs/how-to/long-campaigns.md, "Pairs").
 namespace attest::certify {
 
 /// Two levels of two factors, "mask=window dtype=bf16". Factors, in this order: mask (none,
 /// causal_tl, causal_br, window, lengths, packed, boolean: sparsity patterns too; of two parts:
-/// window_lengths, window_boolean, packed_window, packed_boolean), dtype, heads (equal, grouped),
-/// layout (bshd, bhsd, thd, strided), sizes (even: equal lengths, multiples of 16; ragged;
-/// fewer_queries; more_queries; one_query, of several keys; one_key, of several queries), dv
-/// (equal, other), scores (plain, scaled: a scale of its own, negative: a negative one, softcap,
-/// alibi, negative_softcap, softcap_alibi; the same of sinks and biases; bias_holes), batch (one,
-/// several), direction (forward, backward, loss_gradient).
+/// window_lengths, window_boolean, packed_window, packed_boolean; offset_window), dtype, heads
+/// (equal, grouped), layout (bshd, bhsd, thd, strided), sizes (even: equal lengths, multiples of
+/// 16; ragged; fewer_queries; more_queries; one_query, of several keys; one_key, of several
+/// queries), dv (equal, other), scores (plain, scaled: a scale of its own, negative: a negative
+/// one; the others are those of score_levels), batch (one, several), direction (forward, backward,
+/// loss_gradient).
 using Pairs = std::set<std::string>;
 
 /// The 36 pairs that a problem meets in a direction. A mask of several parts counts as the two of a

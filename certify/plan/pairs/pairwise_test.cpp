@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "certify/plan/pairs/score_levels.hpp"
 #include "core/rng.hpp"
 #include "core/testing/catch.hpp"
 #include "cpu/register.hpp"
@@ -82,6 +83,19 @@ TEST_CASE("what is claimed can be met", "[pairwise]") {
   CHECK(claimed_pairs(description).count("mask=causal_br sizes=more_queries") == 1);
   description.features &= ~std::uint32_t{ATTEST_QUERY_LENGTHS};  // no more queries than keys exist
   CHECK(claimed_pairs(description).count("mask=causal_br sizes=more_queries") == 0);
+}
+
+// Features that stand in no level together meet by chance: docs/how-to/long-campaigns.md, "Pairs",
+// lists them.
+TEST_CASE("levels of the scores", "[pairwise]") {
+  std::string levels;
+  for (const ScoreLevel& level : score_levels()) levels += level.name + " ";
+  CHECK(levels ==
+        "plain scaled negative softcap alibi sinks bias head_mask query_lengths shared_kv "
+        "negative_softcap negative_sinks softcap_alibi softcap_sinks softcap_bias alibi_sinks "
+        "alibi_bias sinks_bias sinks_head_mask sinks_query_lengths bias_head_mask "
+        "bias_query_lengths head_mask_query_lengths bias_holes paged_kv_1 paged_kv_3 paged_kv_16 "
+        "paged_kv_64 ");
 }
 
 TEST_CASE("masks of pairs come in a form that is claimed", "[pairwise]") {

@@ -27,8 +27,9 @@ struct ScoreLevel {
 };
 
 /// Returns the levels; later ones demand more. Each feature alone, with a negative scale where the
-/// sign does not pass through it, and two by two; storage of K and V alone, each of its kinds.
-/// [certify/plan/pairs/pairwise_test "what is claimed can be met"]
+/// sign does not pass through it, and two by two, but softcap and ALiBi with what is in the mask;
+/// storage of K and V alone, each of its kinds.
+/// [certify/plan/pairs/pairwise_test "what is claimed can be met", "levels of the scores"]
 const std::vector<ScoreLevel>& score_levels();
 
 }  // namespace attest::certify
