@@ -54,6 +54,21 @@ class Pipelines(unittest.TestCase):
         with open(os.path.join(self.folder, "lib.so"), "rb") as file:
             self.assertEqual(file.read(), before)
 
+    def test_words_of_the_code(self):
+        tables = []
+        for isolation in ([], ["--isolate"]):
+            done = self.attest("certify", "cpu/flash2", "--cases", "1", "--verbose", "--out", "words.json", *isolation, code=3)
+            self.assertIn("the code as it ran on one thread: ", done.stdout)
+            kernel = json.loads(self.read("words.json"))["kernels"][0]
+            tables.append([(row["problem"], row["of_code"], row["ratio"]) for part in ("io", "io_backward")
+                           for row in kernel[part]["table"]])
+        self.assertEqual(tables[0], tables[1])
+        for problem, of_code, ratio in tables[0]:
+            with self.subTest(problem):
+                self.assertEqual(of_code["read"] + of_code["written"], of_code["moved"])
+                self.assertAlmostEqual(ratio, of_code["moved"] / of_code["lower"]["words"])
+                self.assertLess(ratio, 2)  # its schedule's reach 21
+
     def test_known_failures(self):
         self.write("known.txt", "broken/dv_halved reference_backward  # issue 1\n"
                                 "cpu/standard reference_backward\nbroken/dv_halved ones\n")
