@@ -142,6 +142,10 @@ TEST_CASE("reductions add sixteen chains and pass over NaN in the maximum", "[cp
     CHECK(row_sum(x.data(), count) == sum);
     CHECK(dot(x.data(), y.data(), count) == product);
     CHECK(row_maximum(x.data(), count, -1) == maximum);
+    if (count > 16) {  // a NaN, and the largest in the same chain
+      x[0] = std::numeric_limits<float>::quiet_NaN(), x[16] = 9;
+      CHECK(row_maximum(x.data(), count, -1) == 9);
+    }
     for (float& value : x) value = std::numeric_limits<float>::quiet_NaN();
     CHECK(row_maximum(x.data(), count, -1) == -1);
   }
