@@ -18,12 +18,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 ln -s "$ci/test" "$scratch/linked"
 cd "$scratch"
-for script in deps offline-deps test test-gpu on-device certify false_alarms fuzz nightly tidy check_format check_headers \
+for script in deps offline-deps test test-gpu on-device certify false_alarms fuzz neon nightly tidy check_format check_headers \
   check_includes check_layers check_tolerances packages wheel; do
   expect 0 usage "$ci/$script" --help
 done
 expect 0 usage ./linked --help
-for script in deps offline-deps test test-gpu certify false_alarms fuzz tidy check_format packages wheel; do
+for script in deps offline-deps test test-gpu certify false_alarms fuzz neon tidy check_format packages wheel; do
   expect 2 "unknown option '--wrong'" "$ci/$script" --wrong
 done
 expect 2 "unknown step 'wrong'" "$ci/nightly" wrong
@@ -70,6 +70,25 @@ expect 1 'the planted fault was not found' env PATH="$scratch/built:$PATH" broke
 printf '#!/bin/sh\n[ "$ATTEST_FUZZ_PARSER" != planted ] || { printf attest >out/fuzz/planted/crash-1; exit 1; }\n' \
   >broken/build/fuzz/bin/attest-fuzz
 expect 0 'problem              ok' env PATH="$scratch/built:$PATH" broken/ci/fuzz --seconds 1
+expect 2 "whole number from 1" "$ci/neon" --jobs 0
+mkdir -p broken/core broken/cpu broken/sparse/kernels arm
+cp "$ci/neon" "$ci/deps" broken/ci
+touch broken/{core,cpu,sparse/kernels}/{a,a_test}.cpp broken/cpu/CMakeLists.txt
+expect 77 'skipped: no cross compiler' env PATH="$scratch/somebody:$PATH" broken/ci/neon
+printf '#!/bin/sh\necho install ok installed\n' >arm/dpkg-query
+printf '#!/bin/sh\nexit 1\n' | tee arm/apt-get arm/aarch64-linux-gnu-g++ >arm/qemu-aarch64
+printf '#!/bin/sh\nexit 0\n' | tee arm/dpkg-deb >arm/aarch64-linux-gnu-ar
+chmod +x arm/*
+arm=(env PATH="$scratch/arm:$PATH" broken/ci/neon)
+expect 77 'skipped: apt-get has no packages for arm64' "${arm[@]}"
+cp arm/dpkg-deb arm/apt-get
+expect 1 '== compile 6 files' "${arm[@]}"  # none compiles
+cp arm/dpkg-deb arm/aarch64-linux-gnu-g++
+expect 1 'cpu          FAILED' "${arm[@]}"
+cp arm/dpkg-deb arm/qemu-aarch64
+expect 1 'the target AVX2 was not refused' "${arm[@]}"
+printf '#!/bin/sh\n[ $ATTEST_CPU_TARGET = NEON ] || { echo there are NEON; exit 1; }\n' >arm/qemu-aarch64
+expect 0 'cpu          passed' "${arm[@]}"
 expect 2 "is not there; build it" "$ci/false_alarms" --attest no_such_program
 expect 2 "tier is 'slow'" "$ci/certify" --tier slow
 expect 2 'no compile_commands.json' "$ci/tidy" no_such_folder
