@@ -156,8 +156,9 @@ TEST_CASE("code that counts its words is told with them", "[schedule_audit]") {
       [](const attest_forward_args&, MovedWords* words) { words->writes += 2; }, nullptr};
   const ScheduleAudit audit = audited(NamedSchedule::schedule, careless);
   REQUIRE(audit.violations.size() == 2 * audit.table.size());
-  CHECK_THAT(audit.violations[0],
-             Catch::StartsWith("the code that is counted gives other bits than the kernel; attest"));
+  CHECK_THAT(
+      audit.violations[0],
+      Catch::StartsWith("the code that is counted gives other bits than the kernel; attest"));
   CHECK_THAT(audit.violations[1], Catch::StartsWith("the code counts 2 words, fewer than the "));
 }
 
