@@ -7,11 +7,9 @@
 #include "certify/campaign/host.hpp"
 #include "certify/campaign/where_run.hpp"
 #include "certify/count/count.hpp"
-#include "certify/digest.hpp"
 #include "certify/plan/coverage.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/worker/conduct/fault.hpp"
-#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/contract/contract_text.hpp"
 #include "core/error.hpp"
 #include "core/numerics.hpp"
@@ -197,11 +195,10 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
   }
   const attest_kernel& kernel = registry.find(result.kernel);
   const attest_description& description = kernel.description;
-  const auto library = worker::library_of(kernel);
   const Pairs unmet = unmet_pairs(result);
   return {{"kernel", result.kernel},
           {"description", description_json(description)},
-          {"library_sha256", library ? json(sha256_of_file(*library)) : json(nullptr)},
+          {"library_sha256", result.library.empty() ? json(nullptr) : json(result.library)},
           {"ran", where_run(description)},
           {"contract", contract_text(description.numerics)},
           {"verdict", outcome(result)},

@@ -80,7 +80,7 @@ class Batches {
     run_.journal.begin(name, reproduce_line(std::get<0>(name), std::get<1>(name), c, 1,
                                             worker::isolation_words(run_.kernel)));
     const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
-    run_.journal.add(name, record_of(result, c.seed));
+    note(run_, name, record_of(result, c.seed));
     if (!fails(result.verdict)) return true;
     tell_failure(batch);
     return false;
@@ -96,7 +96,7 @@ class Batches {
       proptest::Case c = plan_[position].c;
       const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
       if (!fails(result.verdict)) continue;
-      run_.journal.add(name_of(batch, position), record_of(result, c.seed));
+      note(run_, name_of(batch, position), record_of(result, c.seed));
       tell_failure(batch);
       return;
     }
@@ -137,6 +137,16 @@ class Batches {
 };
 
 }  // namespace
+
+void note(Run& run, const CheckName& name, const CheckRecord& record) {
+  worker::require_same_file(run.kernel);
+  run.journal.add(name, record);
+}
+
+void note(Run& run, const CheckName& name, const ShrunkRecord& record) {
+  worker::require_same_file(run.kernel);
+  run.journal.add(name, record);
+}
 
 void run_parallel(unsigned jobs, std::size_t count, const std::function<void(std::size_t)>& task) {
   std::atomic<std::size_t> next{0};

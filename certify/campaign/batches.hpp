@@ -35,6 +35,12 @@ struct Run {
   std::function<void(const std::string& law)> failed{};  // called for each check that fails
 };
 
+/// Adds what a check or shrinking found to the journal; throws InvalidProblem instead where the
+/// kernel's file was written again, for it may be of that file.
+/// [certify/worker/library/library_test "no campaign takes"]
+void note(Run& run, const CheckName& name, const CheckRecord& record);
+void note(Run& run, const CheckName& name, const ShrunkRecord& record);
+
 /// Runs `count` tasks on run.jobs threads in any order; the first exception ends the others and is
 /// thrown again.
 void run_parallel(unsigned jobs, std::size_t count, const std::function<void(std::size_t)>& task);

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "certify/campaign/code_content.hpp"
 #include "certify/findings/case_text.hpp"
 #include "certify/findings/told_findings.hpp"
 #include "certify/plan/coverage.hpp"
@@ -239,6 +240,7 @@ class Campaign {
 
   CampaignResult carry_out() {
     plan_ = planned_cases(description(), options_);
+    if (options_.mask) require_unchanged(*options_.mask);  // which the plan may have read again
     next_index_ = generated_count(options_);
     run_batches(run_, plan_, batches_of(plan_, 0, laws_));
     const bool chosen = options_.cases || options_.law || options_.mask;
@@ -374,7 +376,10 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
       progress,      surveillance.interrupted ? surveillance.interrupted : [] { return false; }};
   run.first = surveillance.first;
   run.failed = surveillance.failed;
+  const std::string content = content_of_code(kernel);
   CampaignResult result = Campaign(options, run, surveillance.ended_by).carry_out();
+  worker::require_same_file(kernel);
+  result.library = content;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

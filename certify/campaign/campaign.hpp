@@ -62,6 +62,7 @@ struct WorstRatio {
 
 struct CampaignResult {
   std::string kernel;
+  std::string library;                    // content_of_code of the kernel
   std::optional<std::string> chosen_law;  // the only law run, if one was chosen
   Shapes shapes = Shapes::model;          // that were added to the generated cases
   std::optional<std::string> mask;        // that every case has, if one was given
@@ -144,7 +145,8 @@ struct Surveillance {
 /// repeated with another seed and counts as violated when it repeats. When neither a law nor a
 /// number of cases is chosen, further cases are generated for the claims, laws and pairs that no
 /// case has met; not in a shard, for they follow from all shards. Checks that the journal knows are
-/// not run again, and which run first changes no result.  [certify/campaign/campaign_test,
+/// not run again, and which run first changes no result. Throws InvalidProblem where the kernel's
+/// file, or that of its mask, is written again meanwhile.  [certify/campaign/campaign_test,
 /// certify/campaign/sharing_test]
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
                             const Progress& progress, const Surveillance& surveillance = {});

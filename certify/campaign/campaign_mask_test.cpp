@@ -181,6 +181,17 @@ TEST_CASE("a file that changes while kernels are certified on it is refused", "[
   CHECK_THROWS_WITH(require_unchanged(mask), Catch::Contains("was written again"));
 }
 
+TEST_CASE("a campaign ends before its first check where the mask's file has changed", "[mask]") {
+  const MaskFile file("campaign_mask_test.json", kPattern);
+  const CampaignOptions options = few("pattern_campaign_mask_test.json");
+  file.write(R"({"shape": [5, 7], "row_offsets": [0, 1, 1, 1, 1, 1], "columns": [0]})");
+  Journal journal;
+  CHECK_THROWS_WITH(
+      run_campaign(fixtures::defective_kernel(Defect::none), options, ignore, {{}, &journal}),
+      Catch::Contains("was written again"));
+  CHECK(journal.records().empty());
+}
+
 TEST_CASE("journals and shards of other masks are refused", "[mask]") {
   const MaskFile file("campaign_mask_test.json", kPattern);
   const attest_kernel& kernel = fixtures::defective_kernel(Defect::none);

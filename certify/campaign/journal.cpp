@@ -7,9 +7,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "certify/campaign/code_content.hpp"
 #include "certify/campaign/host.hpp"
 #include "certify/certificate.hpp"
-#include "certify/digest.hpp"
 #include "certify/files.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/report/ratio.hpp"
@@ -110,11 +110,11 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
                      const CampaignOptions& options) {
   json descriptions = json::array();  // in their order
   for (const attest_kernel* kernel : kernels) {
-    const auto library = worker::library_of(*kernel);
+    const std::string content = content_of_code(*kernel);
     descriptions.push_back({{"kernel", kernel->description.name},
                             {"description", description_json(kernel->description)},
                             {"isolation", worker::isolation_words(*kernel)},
-                            {"library", library ? json(sha256_of_file(*library)) : json(nullptr)}});
+                            {"library", content.empty() ? json(nullptr) : json(content)}});
   }
   const json mask =
       options.mask ? json{{"spelling", options.mask->spelling}, {"content", options.mask->content}}
@@ -193,6 +193,14 @@ void Journal::open(const std::string& path, const json& header) {
     throw InvalidProblem("cannot write '" + path + "'");
   }
   if (whole == 0) write(header);
+  begin_ = whole == 0 ? text_of(header).size() : whole;
+}
+
+void Journal::forget_run() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!file_ || ftruncate(fileno(file_.get()), static_cast<off_t>(begin_)) == 0) return;
+  throw InvalidProblem("cannot write '" + path_ +
+                       "', which has results of another file of the kernel's; remove it");
 }
 
 void Journal::write(const json& line) {

@@ -61,6 +61,10 @@ class Journal {
   /// one that is locked and one that cannot be written.  [certify/campaign/journal_test]
   void open(const std::string& path, const nlohmann::json& header);
 
+  /// Takes out of the file what was written since it was opened: it may be of another file of the
+  /// kernel's. The journal is not used after this.  [certify/campaign/journal_test "taken out"]
+  void forget_run();
+
   void begin(const CheckName& name, const std::string& line);
   void add(const CheckName& name, const CheckRecord& record);
   void add(const CheckName& name, const ShrunkRecord& record);
@@ -91,6 +95,7 @@ class Journal {
   std::map<CheckName, ShrunkRecord> shrunk_;
   std::unique_ptr<std::FILE, Closer> file_;
   std::string path_;
+  std::size_t begin_ = 0;  // bytes of the file before what is written by this
   std::vector<std::string> unfinished_;
 };
 

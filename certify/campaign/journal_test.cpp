@@ -110,6 +110,28 @@ TEST_CASE("a line that was cut off is dropped, another campaign's file refused",
   CHECK_THROWS_AS(other.open("missing_directory/journal", header()), InvalidProblem);
 }
 
+TEST_CASE("what a run wrote is taken out, not what an earlier one did", "[journal]") {
+  const File file("journal_test_5.jsonl");
+  const auto run = [&](const CheckName& name, bool forget) {
+    Journal journal;
+    journal.open(file.path(), header());
+    journal.begin(name, "attest check");
+    journal.add(name, CheckRecord{});
+    if (forget) journal.forget_run();
+  };
+  run(kFirst, true);
+  CHECK(lines(read(file.path())) == 1);  // the header
+  run(kFirst, false);
+  const std::string whole = read(file.path());
+  run(kSecond, true);
+  CHECK(read(file.path()) == whole);
+  Journal().forget_run();  // has no file
+  Journal again;
+  again.open(file.path(), header());
+  CHECK(again.check(kFirst));
+  CHECK_FALSE(again.check(kSecond));
+}
+
 TEST_CASE("a file that is no journal is refused and stays as it is", "[journal]") {
   const File file("journal_test_4.jsonl");
   for (const char* text :

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "certify/campaign/code_content.hpp"
 #include "certify/cli/commands.hpp"
 #include "certify/cli/commands/sparse_check.hpp"
-#include "certify/digest.hpp"
 #include "certify/worker/library/library.hpp"
 #include "core/error.hpp"
 #include "core/text/suggest.hpp"
@@ -162,20 +162,15 @@ const attest_kernel& Kernels::find_one(const std::string& word) {
 std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels) {
   std::vector<std::string> contents;
   for (const attest_kernel* kernel : kernels) {
-    const auto library = worker::library_of(*kernel);
-    contents.push_back(library ? sha256_of_file(*library) : "");
+    contents.push_back(content_of_code(*kernel));
   }
   return contents;
 }
 
 void require_unchanged(const std::vector<const attest_kernel*>& kernels,
                        const std::vector<std::string>& before) {
-  const std::vector<std::string> now = library_contents(kernels);
   for (std::size_t k = 0; k < kernels.size(); ++k) {
-    if (now[k] == before[k]) continue;
-    throw InvalidProblem(fmt::format(
-        "the file of '{}' was written again while it was certified; certify it once that is done",
-        kernels[k]->description.name));
+    if (content_of_code(*kernels[k]) != before[k]) worker::refuse_written_again(*kernels[k]);
   }
 }
 

@@ -65,7 +65,7 @@ class Kernels {
   worker::IsolatedKernels built_in_;
 };
 
-/// Returns the content ids of the kernels' library files; "" for a kernel that is built in.
+/// Returns content_of_code of each kernel.
 std::vector<std::string> library_contents(const std::vector<const attest_kernel*>& kernels);
 
 /// Workers that are started again load what is there then: results of two builds certify neither.

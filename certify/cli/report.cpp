@@ -7,11 +7,9 @@
 
 #include "certify/campaign/where_run.hpp"
 #include "certify/cli/terminal.hpp"
-#include "certify/digest.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/certificate_fields.hpp"
 #include "certify/report/html/sampled.hpp"
-#include "certify/worker/process/isolated_kernel.hpp"
 #include "core/contract/contract_text.hpp"
 #include "core/text/thousands.hpp"
 
@@ -212,11 +210,11 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
   if (outcome(result) == "law_holds") fmt::print("  one law alone: certifies nothing\n");
   fmt::print("  ran {}\n", where_run(kernel.description));
   // Names the device; and of a library, only its author knows what it does on the CPU.
-  const auto library = worker::library_of(kernel);
-  if (kernel.description.device == ATTEST_CUDA || library) {
+  const bool of_library = !result.library.empty();
+  if (kernel.description.device == ATTEST_CUDA || of_library) {
     fmt::print("  {}\n", printable(kernel.description.summary));
   }
-  if (library) fmt::print("  SHA-256 of the file      {}\n", sha256_of_file(*library));
+  if (of_library) fmt::print("  SHA-256 of the file      {}\n", result.library);
   if (const std::string contract = contract_text(kernel.description.numerics); !contract.empty()) {
     fmt::print("  contract                 {}\n", contract);
   }

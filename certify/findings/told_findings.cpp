@@ -130,8 +130,7 @@ class Teller {
     shrink_finding(run_.kernel, finding, sequence_of(finding), run_.interrupted);
     worker::restart(run_.kernel);
     if (run_.interrupted()) return;
-    run_.journal.add(name,
-                     ShrunkRecord{finding.shrunk, finding.message, finding.checks, finding.after});
+    note(run_, name, ShrunkRecord{finding.shrunk, finding.message, finding.checks, finding.after});
   }
 
   Run& run_;

@@ -426,10 +426,58 @@ class Rebuilt(unittest.TestCase):
             while not os.path.exists(journal) or os.path.getsize(journal) == 0:
                 pass  # at once: it begins with what the library held
             self.build_again(self.mine)
-            _, error = campaign.communicate(timeout=LIMIT)
-        self.assertEqual(campaign.returncode, 2, error)
+            text, error = campaign.communicate(timeout=LIMIT)
+        self.assertEqual((campaign.returncode, text), (2, ""), error)
         self.assertIn("was written again while it was certified", error)
         self.assertFalse(os.path.exists(out))
+
+    def checks_in(self, journal):
+        with open(journal, encoding="utf-8") as file:
+            return sum('"event":"check"' in line for line in file)
+
+    def changed_while_certified(self, change):
+        """Changes the library after some checks; returns how many the journal had then and has at the end."""
+        journal = self.path("journal.jsonl")
+        self.words = ["certify", self.mine, "--only", "ones", "--cases", "2000", "--resume", journal]
+        with subprocess.Popen([ATTEST, *self.words, "--jobs", "1"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as campaign:
+            while not os.path.exists(journal) or self.checks_in(journal) < 3:
+                self.assertIsNone(campaign.poll())
+            campaign.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, campaign.pid, os.WSTOPPED)
+            before = self.checks_in(journal)
+            change()
+            campaign.send_signal(signal.SIGCONT)
+            text, error = campaign.communicate(timeout=LIMIT)
+        self.assertLess(before, 1900)
+        self.assertEqual((campaign.returncode, text), (2, ""), error)
+        self.assertIn(f"'{self.mine}:example/attention' was written again while it was certified", error)
+        return before, self.checks_in(journal)
+
+    def test_replaced_while_certified(self):
+        first, other = self.path("first.so"), self.path("other.so")
+        shutil.copy(self.mine, first)
+        shutil.copy(self.mine, other)
+        self.build_again(other)
+        before, after = self.changed_while_certified(lambda: os.replace(other, self.mine))
+        self.assertLessEqual(after, before + 1)  # one may have been on its way to the file
+        self.run_as(ATTEST, 2, *self.words)  # of another build
+        os.replace(first, self.mine)
+        self.run_as(ATTEST, 0, *self.words)
+        self.assertEqual(self.checks_in(self.path("journal.jsonl")), 2000)
+
+    def test_journal_of_unknown_bytes(self):
+        self.build_again(self.mine)
+
+        def change():
+            # Nothing but the bytes tells that it is another.
+            times = os.stat(self.mine)
+            with open(self.mine, "r+b") as file:
+                file.seek(-5, os.SEEK_END)
+                file.write(b"BUILD")
+            os.utime(self.mine, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+        self.assertEqual(self.changed_while_certified(change)[1], 0)
 
 
 class BadInput(unittest.TestCase):

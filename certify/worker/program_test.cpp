@@ -1,5 +1,6 @@
 #include <sys/wait.h>
 
+#include <filesystem>
 #include <string>
 
 #include "certify/worker/process/isolated_kernel.hpp"
@@ -27,6 +28,17 @@ TEST_CASE("a program that serves", "[worker]") {
   CHECK(is_isolated(kernel));
   CHECK(library_of(kernel) == ATTEST_EARLY_DESCRIPTOR);
   CHECK(isolation_words(kernel) == " --like plain");
+}
+
+TEST_CASE("the file that a program tells of is the one that it was", "[worker]") {
+  namespace fs = std::filesystem;
+  const fs::path copy = fs::absolute("program_test_copy");
+  fs::copy_file(ATTEST_EARLY_DESCRIPTOR, copy, fs::copy_options::overwrite_existing);
+  const IsolatedKernels kernels = isolate_program(program(copy.string()), {}, "its:");
+  const attest_kernel& kernel = kernels.front()->kernel();
+  CHECK_NOTHROW(require_same_file(kernel));
+  fs::remove(copy);
+  CHECK_THROWS_WITH(require_same_file(kernel), Catch::Contains("was written again"));
 }
 
 TEST_CASE("a program that does not serve", "[worker]") {

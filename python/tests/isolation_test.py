@@ -210,6 +210,22 @@ class Command(unittest.TestCase):
         self.assertEqual(nowhere.returncode, 2, nowhere.stdout)
         self.assertFalse((TESTS / "journal.jsonl").exists())
 
+    def test_a_file_that_is_written_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, journal = (pathlib.Path(folder) / name for name in ("mine.py", "journal.jsonl"))
+            file.write_text(textwrap.dedent("""
+                import os, time
+                import faulty_functions
+                def right(q, k, v):
+                    os.utime(__file__, ns=(time.time_ns(), time.time_ns()))
+                    return faulty_functions.right(q, k, v)
+                """))
+            ended = self.run_command("certify", f"{file}:right", "--cases", "3", "--dtypes", "f32", "--only", "ones",
+                                     "--jobs", "1", "--resume", journal)
+            self.assertEqual((ended.returncode, ended.stdout), (2, ""), ended.stderr)
+            self.assertIn("was written again while it was certified", ended.stderr)
+            self.assertNotIn('"event":"check"', journal.read_text())
+
     def test_gradients(self):
         options = ("--dtypes", "f32", "--law", "reference_backward", "--problem", plain_gradients.GROUPED)
         for name, code in (("backward", 0), ("dq_without_scale", 1)):

@@ -9,6 +9,7 @@
 
 #include "certify/audit/voucher.hpp"
 #include "certify/campaign/campaign.hpp"
+#include "certify/campaign/code_content.hpp"
 #include "certify/campaign/host.hpp"
 #include "certify/campaign/where_run.hpp"
 #include "certify/cli/commands.hpp"
@@ -18,7 +19,6 @@
 #include "certify/cli/report.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/cli/timer.hpp"
-#include "certify/digest.hpp"
 #include "certify/plan/coverage.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/comparison.hpp"
@@ -109,9 +109,9 @@ using Vouched = std::map<std::string, std::string>;
 
 VouchedKernel as_vouched(const attest_kernel& kernel, const Problem& problem,
                          const std::vector<Direction>& directions) {
-  const auto library = worker::library_of(kernel);
+  const std::string content = content_of_code(kernel);
   VouchedKernel vouched{kernel.description.name,
-                        library ? sha256_of_file(*library) : program_sha256(),
+                        content.empty() ? program_sha256() : content,
                         exercised_by(problem, kernel.description.features),
                         {}};
   for (const Direction direction : directions) {

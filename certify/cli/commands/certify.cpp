@@ -154,7 +154,6 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
     const std::vector<const attest_kernel*> found = known.find(word);
     order.kernels.insert(order.kernels.end(), found.begin(), found.end());
   }
-  order.libraries = library_contents(order.kernels);
   for (const attest_kernel* kernel : order.kernels) {
     require_affordable_problems(*kernel, order.campaign.problems);
   }
@@ -167,6 +166,7 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
       proptest::require_affordable(kernel->description, one_head, proptest::Work::judgement);
     }
   }
+  order.libraries = library_contents(order.kernels);
   if (options.resume.empty()) return;
   for (const attest_kernel* kernel : order.kernels) {
     if (!names_function(kernel->description.name) || worker::library_of(*kernel)) continue;
@@ -238,6 +238,18 @@ void print_known(const std::vector<KnownOutcome>& outcomes,
   fmt::print("known failures: {} of {} occur\n", occur, outcomes.size());
 }
 
+// Requires that the file of a kernel is what it was, and that of the mask. Where it is not, when it
+// became another is not known: the journal keeps nothing of this run.
+void require_same_files(Order& order, std::size_t kernel) {
+  try {
+    require_unchanged({order.kernels[kernel]}, {order.libraries[kernel]});
+    if (order.campaign.mask) require_unchanged(*order.campaign.mask);
+  } catch (const InvalidProblem&) {
+    order.journal.forget_run();
+    throw;
+  }
+}
+
 // Runs the campaign of each kernel and prints what it found.
 std::vector<CampaignResult> carry_out(const Registry& registry,
                                       const io::ScheduleRegistry& schedules,
@@ -248,7 +260,8 @@ std::vector<CampaignResult> carry_out(const Registry& registry,
   if (!options.max_time.empty()) most_seconds = parse_duration("--max-time", options.max_time);
   EarlyEnd end(most_seconds, options.fail_fast);
   std::vector<CampaignResult> results;
-  for (const attest_kernel* kernel : order.kernels) {
+  for (std::size_t k = 0; k < order.kernels.size(); ++k) {
+    const attest_kernel* kernel = order.kernels[k];
     const std::string name = kernel->description.name;
     Surveillance surveillance{[&end] { return end.reached(); }, &order.journal};
     surveillance.ended_by = [&end] { return end.cause(); };
@@ -261,6 +274,7 @@ std::vector<CampaignResult> carry_out(const Registry& registry,
     if (order.seconds.count(name) > 0) results.back().seconds += order.seconds.at(name);
     mark_known(known, results);
     if (!options.failures.empty()) save_failures(options.failures, *kernel, results.back());
+    require_same_files(order, k);  // before its verdict is told
     if (options.json) continue;
     print_result(*kernel, results.back(), options.verbose ? Detail::whole : Detail::summary);
     if (order.campaign.cases && outcome(results.back()) == "incomplete") {
@@ -304,11 +318,10 @@ int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
   if (options.estimate) return tell_estimates(order.kernels, campaign, options.json);
   std::vector<CampaignResult> results =
       carry_out(registry, schedules, options, known_failures, order);
+  for (std::size_t k = 0; k < order.kernels.size(); ++k) require_same_files(order, k);
   const std::vector<KnownOutcome> outcomes = mark_known(known_failures, results);
   if (!options.json) print_total(results);
   if (!options.json) print_known(outcomes, results);
-  require_unchanged(order.kernels, order.libraries);
-  if (campaign.mask) require_unchanged(*campaign.mask);
   nlohmann::json object = certificate(known.registry(), campaign, results, &order.journal);
   object["known_failures"] = known_json(outcomes);
   seal(object);

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -10,6 +11,9 @@
 #include <limits>
 #include <sstream>
 
+#include "certify/campaign/campaign.hpp"
+#include "certify/campaign/code_content.hpp"
+#include "certify/digest.hpp"
 #include "certify/worker/library/description.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "certify/worker/testing/plugins.hpp"
@@ -72,6 +76,63 @@ TEST_CASE("a good library is loaded and named by its path") {
   CHECK(kernels.front()->kernel().backward == nullptr);
   CHECK(library_of(kernels.front()->kernel()) == fs::canonical(plugin("nonsense_good")).string());
   CHECK_FALSE(library_of(isolate_builtin("cpu/standard", limits())->kernel()));
+}
+
+TEST_CASE("a library that is written again is another file") {
+  const TemporaryDirectory directory;
+  const fs::path copy = directory.path / "libmine.so", other = directory.path / "libother.so";
+  fs::copy_file(plugin("nonsense_good"), copy);
+  const auto written = fs::last_write_time(copy);
+  const IsolatedKernels kernels = isolate_library(copy.string(), limits());
+  const attest_kernel& kernel = kernels.front()->kernel();
+  CHECK(content_of_code(kernel) == sha256_of_file(copy.string()));
+  const auto refused = [&](const char* why) {
+    INFO(why);
+    const std::string words = "'" + copy.string() + ":nonsense' was written again";
+    CHECK_THROWS_WITH(require_same_file(kernel), Catch::Contains(words));
+    CHECK_THROWS_WITH(content_of_code(kernel), Catch::Contains(words));
+  };
+  fs::copy_file(copy, other);
+  fs::last_write_time(other, written);
+  fs::rename(copy, directory.path / "libkept.so");
+  refused("it is gone");
+  fs::rename(other, copy);
+  refused("another file of the same bytes and time");
+  fs::rename(directory.path / "libkept.so", copy);
+  CHECK_NOTHROW(require_same_file(kernel));
+  std::ofstream(copy, std::ios::app) << "more";
+  fs::last_write_time(copy, written);
+  refused("longer");
+  fs::resize_file(copy, fs::file_size(copy) - 4);
+  fs::last_write_time(copy, written);
+  CHECK_NOTHROW(require_same_file(kernel));
+  fs::last_write_time(copy, written + std::chrono::seconds(1));
+  refused("later");
+}
+
+TEST_CASE("no campaign takes results of a library that is written again") {
+  const TemporaryDirectory directory;
+  const fs::path copy = directory.path / "libmine.so";
+  fs::copy_file(plugin("nonsense_good"), copy);
+  const IsolatedKernels kernels = isolate_library(copy.string(), limits());
+  CampaignOptions options;
+  options.cases = 1;
+  options.shapes = Shapes::none;
+  Journal journal;
+  const auto run = [&](const Progress& progress) {
+    return run_campaign(kernels.front()->kernel(), options, progress, {{}, &journal});
+  };
+  const Progress replace = [&](std::uint64_t done, std::uint64_t) {
+    if (done == 1) fs::last_write_time(copy, fs::last_write_time(copy) + std::chrono::seconds(1));
+  };
+  CHECK_THROWS_WITH(run(replace), Catch::Contains("was written again while it was certified"));
+  CHECK(journal.records().size() == 1);
+}
+
+TEST_CASE("built-in kernels have no file that could change") {
+  const auto builtin = isolate_builtin("cpu/standard", limits());
+  CHECK_NOTHROW(require_same_file(builtin->kernel()));
+  CHECK(content_of_code(builtin->kernel()).empty());
 }
 
 TEST_CASE("a library of version 1 is loaded as it is") {

@@ -51,7 +51,8 @@ struct IsolatedKernel::State {
   Processes processes;
   bool is_emulated;  // on a device that is none
   std::uint32_t index = 0;
-  std::string name, summary, schedule, schedule_backward, file;
+  std::string name, summary, schedule, schedule_backward;
+  CodeFile file;
   attest_limits claimed{};
   std::mutex mutex;                                          // of what follows
   std::map<std::thread::id, std::unique_ptr<Process>> idle;  // one for each calling thread
@@ -271,7 +272,14 @@ attest_status loss_proxy(const void* self, const attest_loss_args* args) {
   return state_of(self).status(Task::loss_gradient, fill, args->message, args->message_bytes);
 }
 
+// Requires: a library's is asked for before it is loaded, so that what is loaded is no older.
+CodeFile code_file(const std::string& path) {
+  return {path, path.empty() ? std::nullopt : identity_of_file(path)};
+}
+
 IsolatedKernels load(Source source, const Limits& limits, const std::string& prefix) {
+  const bool of_library = !source.words.empty() && source.words.front() == kLibraryWord;
+  const CodeFile library = code_file(of_library ? source.words[1] : "");
   const bool forks = std::exchange(source.forks, false);  // one that describes itself is not kept
   Process process(source, limits);
   source.forks = forks;
@@ -285,8 +293,9 @@ IsolatedKernels load(Source source, const Limits& limits, const std::string& pre
       throw InvalidProblem(source.subject + ": died while it described itself");
     }
     const Description description = control.description;
-    kernels.push_back(std::make_unique<IsolatedKernel>(source, limits, index,
-                                                       prefix + description.name, description));
+    kernels.push_back(std::make_unique<IsolatedKernel>(
+        source, limits, index, prefix + description.name, description,
+        of_library ? library : code_file(description.file)));
   }
   return kernels;
 }
@@ -294,16 +303,15 @@ IsolatedKernels load(Source source, const Limits& limits, const std::string& pre
 }  // namespace
 
 IsolatedKernel::IsolatedKernel(Source source, const Limits& limits, std::uint32_t index,
-                               const std::string& name, const Description& description)
+                               const std::string& name, const Description& description,
+                               CodeFile file)
     : state_(std::make_unique<State>(std::move(source), limits)) {
   state_->index = index;
   state_->name = name;
   state_->summary = description.summary;
   state_->schedule = description.schedule;
   state_->schedule_backward = description.schedule_backward;
-  const std::vector<std::string>& words = state_->processes.source().words;
-  const bool of_library = !words.empty() && words.front() == kLibraryWord;
-  state_->file = of_library ? words[1] : description.file;
+  state_->file = std::move(file);
   state_->timeout_seconds = limits.timeout_seconds * (state_->is_emulated ? kEmulatedSlower : 1);
   kernel_.struct_size = sizeof kernel_;
   kernel_.abi_version = ATTEST_ABI_VERSION;
@@ -379,8 +387,21 @@ std::string isolation_words(const attest_kernel& kernel) {
 
 std::optional<std::string> library_of(const attest_kernel& kernel) {
   if (!is_isolated(kernel)) return std::nullopt;
-  const std::string& file = state_of(kernel.self).file;
+  const std::string& file = state_of(kernel.self).file.path;
   return file.empty() ? std::nullopt : std::optional(file);
+}
+
+void refuse_written_again(const attest_kernel& kernel) {
+  throw InvalidProblem(fmt::format(
+      "the file of '{}' was written again while it was certified; certify it once that is done",
+      kernel.description.name));
+}
+
+void require_same_file(const attest_kernel& kernel) {
+  if (!is_isolated(kernel)) return;
+  const CodeFile& file = state_of(kernel.self).file;
+  if (file.path.empty() || identity_of_file(file.path) == file.identity) return;
+  refuse_written_again(kernel);
 }
 
 std::vector<std::string> loaded_in_calls(const attest_kernel& kernel) {

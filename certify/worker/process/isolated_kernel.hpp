@@ -7,12 +7,19 @@
 #include <vector>
 
 #include "certify/worker/conduct/fault.hpp"
+#include "certify/worker/library/file_identity.hpp"
 #include "certify/worker/process/process.hpp"
 #include "core/abi/attest_kernel.h"
 #include "proptest/laws/law.hpp"
 
 /// Kernels that run in worker processes, as kernels like any other.
 namespace attest::certify::worker {
+
+/// File of a kernel's code, and its identity when it was loaded first.
+struct CodeFile {
+  std::string path;  // empty: built in
+  std::optional<FileIdentity> identity;
+};
 
 /// A kernel whose calls are carried out by worker processes; to its caller a kernel like any other.
 /// Tensors are copied to memory shared with the worker and back. Harm to the kernel's process is
@@ -22,7 +29,7 @@ namespace attest::certify::worker {
 class IsolatedKernel {
  public:
   IsolatedKernel(Source source, const Limits& limits, std::uint32_t index, const std::string& name,
-                 const Description& description);
+                 const Description& description, CodeFile file);
   ~IsolatedKernel();
   IsolatedKernel(const IsolatedKernel&) = delete;
   IsolatedKernel& operator=(const IsolatedKernel&) = delete;
@@ -74,6 +81,15 @@ std::string isolation_words(const attest_kernel& kernel);
 /// nothing for a kernel that is built in.
 /// [certify/worker/library/library_test "a good library"]
 std::optional<std::string> library_of(const attest_kernel& kernel);
+
+/// Throws InvalidProblem that names the kernel: its file was written again, and processes that were
+/// started since have loaded another than the first.
+[[noreturn]] void refuse_written_again(const attest_kernel& kernel);
+
+/// Requires that the file of the kernel's code has the identity with which it was loaded first;
+/// else throws as refuse_written_again does. Asks nothing of a kernel that is built in.
+/// [certify/worker/library/library_test "a library that is written again"]
+void require_same_file(const attest_kernel& kernel);
 
 /// Files of code that calls of the kernel have loaded by now, as a library that is called in its
 /// place; empty for a kernel of this process.  [certify/worker/library/library_test "a library that

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "core/abi/attest_kernel.h"
+
+namespace attest::certify {
+
+/// Returns the SHA-256 of the file of a kernel's code (worker::library_of); "" for a kernel that is
+/// built in. Throws InvalidProblem where that is no longer the file that was loaded first.
+/// [certify/worker/library/library_test "a library that is written again"]
+std::string content_of_code(const attest_kernel& kernel);
+
+}  // namespace attest::certify
