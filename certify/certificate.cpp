@@ -1,7 +1,9 @@
 #include "certify/certificate.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "certify/audit/seal.hpp"
 #include "certify/campaign/host.hpp"
@@ -233,6 +235,19 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"findings", findings}};
 }
 
+// This machine, with the processors of the shards where they are not all its own.
+json host_of(const Journal* journal) {
+  json host = host_json();
+  if (journal == nullptr) return host;
+  const std::string own = host.at("processor");
+  std::set<std::string> processors = journal->processors();
+  if (!own.empty()) processors.insert(own);
+  const bool others = std::any_of(processors.begin(), processors.end(),
+                                  [&](const std::string& name) { return name != own; });
+  if (others) host["processors"] = processors;
+  return host;
+}
+
 }  // namespace
 
 json description_json(const attest_description& d) {
@@ -281,7 +296,7 @@ json certificate(const Registry& registry, const CampaignOptions& options,
           {"stream_version", kStreamVersion},
           {"abi_version", ATTEST_ABI_VERSION},
           {"build", build_json()},
-          {"host", host_json()},
+          {"host", host_of(journal)},
           {"tier", proptest::name(options.tier)},
           {"seed", options.seed},
           {"data_seed", options.values_seed()},

@@ -79,6 +79,10 @@ nlohmann::json host_json() {
           {"threads", std::thread::hardware_concurrency()}};
 }
 
+std::string kind_word(const nlohmann::json& of_host) {
+  return of_host.is_string() ? of_host.get<std::string>() : "none";
+}
+
 std::string version() { return ATTEST_BUILD_VERSION; }
 
 const std::string& program_sha256() {

@@ -11,6 +11,9 @@ namespace attest::certify {
 /// on the CPU (null: not told). No host name.
 nlohmann::json host_json();
 
+/// Returns a machine or cpu_target of host_json() as messages say it.
+std::string kind_word(const nlohmann::json& of_host);
+
 /// Tells host_json() which instructions the built-in kernels of cpu/ use, where there are any.
 /// [certify/campaign/host_test]
 void tell_cpu_target(const std::string& name);

@@ -1,11 +1,13 @@
 #include "certify/campaign/journal.hpp"
 
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include "certify/campaign/code_content.hpp"
 #include "certify/campaign/host.hpp"
@@ -84,10 +86,28 @@ void require_alone(std::FILE* file, const std::string& path) {
                        "another file");
 }
 
+// Returns a member of a header that anybody may have written; null where there is none.
+json member(const json& header, const std::string& key) {
+  return header.is_object() && header.contains(key) ? header.at(key) : json(nullptr);
+}
+
 [[noreturn]] void refuse_other_build(const std::string& where, const std::string& of) {
   throw InvalidProblem("'" + where + "' holds results of another build of " + of +
                        "; go on with that build, or run all of the campaign with this one into "
                        "another file");
+}
+
+// Results of a machine of another kind, or of other instructions of one.
+void refuse_other_kind(const json& got, const json& expected, const std::string& where) {
+  for (const char* const key : {"machine", "cpu_target"}) {
+    const json value = member(expected, key), other = member(got, key);
+    if (other == value) continue;
+    throw InvalidProblem(fmt::format(
+        "'{}' holds results of host.{} {}, and this machine has {}: built-in kernels and bounds "
+        "depend on it; go on on a machine of that kind{}",
+        where, key, kind_word(other), kind_word(value),
+        key == std::string_view("cpu_target") ? ", or with the same ATTEST_CPU_TARGET" : ""));
+  }
 }
 
 // Kernels that differ in nothing but the bytes of their files were built again.
@@ -119,10 +139,13 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
   const json mask =
       options.mask ? json{{"spelling", options.mask->spelling}, {"content", options.mask->content}}
                    : json(nullptr);
+  const json host = host_json();
   return {{"event", "campaign"},
           {"schema", "attest-journal-1"},
           {"version", version()},
           {"program", program_sha256()},
+          {"machine", host.at("machine")},
+          {"cpu_target", host.at("cpu_target")},
           {"stream_version", kStreamVersion},
           {"tier", proptest::name(options.tier)},
           {"seed", options.seed},
@@ -137,10 +160,11 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
 }
 
 void require_same_campaign(const json& got, const json& expected, const std::string& where) {
+  if (member(got, "program") != member(expected, "program")) refuse_other_build(where, "attest");
+  refuse_other_kind(got, expected, where);
   for (const auto& [key, value] : expected.items()) {
-    const json other = got.is_object() && got.contains(key) ? got.at(key) : json(nullptr);
+    const json other = member(got, key);
     if (other == value) continue;
-    if (key == "program") refuse_other_build(where, "attest");
     if (key == "kernels") refuse_other_library(other, value, where);
     const bool long_text = key == "kernels";
     throw InvalidProblem("'" + where + "' is of another campaign: its " + key +
@@ -262,6 +286,10 @@ std::optional<ShrunkRecord> Journal::shrunk(const CheckName& name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = shrunk_.find(name);
   return found == shrunk_.end() ? std::nullopt : std::optional(found->second);
+}
+
+void Journal::add_processor(const std::string& name) {
+  if (!name.empty()) processors_.insert(name);
 }
 
 std::vector<ShrunkRecord> Journal::shrunk_cases(const std::string& kernel,

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -39,13 +40,14 @@ struct ShrunkRecord {
 using CheckName = std::tuple<std::string, std::string, std::uint64_t>;
 
 /// The campaign a journal belongs to: what must be equal for its records to be used again. That are
-/// the options, what the kernels say of themselves, and the bytes of this program and of their
-/// libraries, though not of libraries that these load.
+/// the options, what the kernels say of themselves, the bytes of this program and of their
+/// libraries, though not of libraries that these load, and the kind of machine (host_json: machine,
+/// cpu_target).
 nlohmann::json campaign_header(const std::vector<const attest_kernel*>& kernels,
                                const CampaignOptions& options);
 
-/// Throws InvalidProblem naming the first field in which two headers differ, or what was built
-/// again.  [certify/campaign/journal_test "another build"]
+/// Throws InvalidProblem naming the first field in which two headers differ, what was built again,
+/// or in what the machines differ.  [certify/campaign/journal_test "another build", "another kind"]
 void require_same_campaign(const nlohmann::json& got, const nlohmann::json& expected,
                            const std::string& where);
 
@@ -79,6 +81,10 @@ class Journal {
   nlohmann::json records() const;
   void read_records(const nlohmann::json& records, const std::string& where);
 
+  /// Notes a processor, by its name, on which records were made elsewhere.
+  void add_processor(const std::string& name);
+  const std::set<std::string>& processors() const { return processors_; }
+
   /// The commands of checks that an earlier run began and did not finish: it died meanwhile.
   const std::vector<std::string>& unfinished() const { return unfinished_; }
 
@@ -97,6 +103,7 @@ class Journal {
   std::string path_;
   std::size_t begin_ = 0;  // bytes of the file before what is written by this
   std::vector<std::string> unfinished_;
+  std::set<std::string> processors_;
 };
 
 }  // namespace attest::certify

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "certify/campaign/host.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "fixtures/defects/defect.hpp"
@@ -148,6 +149,26 @@ TEST_CASE("a file that is no journal is refused and stays as it is", "[journal]"
   Journal journal;
   journal.open(file.path(), header());
   CHECK(read(file.path()) == whole);
+}
+
+TEST_CASE("results of a machine of another kind are refused", "[journal]") {
+  tell_cpu_target("AVX2");
+  const nlohmann::json now = header();
+  tell_cpu_target("AVX3");
+  const nlohmann::json other = header();
+  tell_cpu_target("");
+  CHECK_THROWS_WITH(
+      require_same_campaign(other, now, "file"),
+      Catch::Contains("'file' holds results of host.cpu_target AVX3, and this machine "
+                      "has AVX2: ") &&
+          Catch::Contains("or with the same ATTEST_CPU_TARGET"));
+  CHECK_THROWS_WITH(require_same_campaign(now, header(), "file"), Catch::Contains("has none"));
+  nlohmann::json arm = now;
+  arm["machine"] = "aarch64";
+  CHECK_THROWS_WITH(require_same_campaign(arm, now, "file"),
+                    Catch::Contains("holds results of host.machine aarch64"));
+  arm["program"] = "another";
+  CHECK_THROWS_WITH(require_same_campaign(arm, now, "file"), Catch::Contains("another build"));
 }
 
 TEST_CASE("results of another build are refused", "[journal]") {

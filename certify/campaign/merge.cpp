@@ -1,8 +1,12 @@
 #include "certify/campaign/merge.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
+#include <string_view>
 
 #include "certify/audit/seal.hpp"
+#include "certify/campaign/host.hpp"
 #include "certify/files.hpp"
 #include "certify/report/certificate_fields.hpp"
 #include "core/error.hpp"
@@ -38,21 +42,40 @@ proptest::Tier tier_of(const std::string& word) {
   throw InvalidProblem("unknown tier '" + word + "'");
 }
 
+// Requires that a shard ran on a machine of the kind of the first one's.
+void require_one_kind(const json& first, const std::string& first_name, const json& host,
+                      const std::string& name) {
+  for (const char* const key : {"machine", "cpu_target"}) {
+    const json one = first.value(key, json(nullptr)), other = host.value(key, json(nullptr));
+    if (one == other) continue;
+    throw InvalidProblem(fmt::format(
+        "'{}' ran with host.{} {}, '{}' with {}: built-in kernels and bounds depend on it; run the "
+        "shards on machines of one kind{}",
+        first_name, key, kind_word(one), name, kind_word(other),
+        key == std::string_view("cpu_target") ? ", or all with one ATTEST_CPU_TARGET" : ""));
+  }
+}
+
 MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shards asked,
                                Journal& journal) {
   MergedCampaign merged;
+  json first_host;
   std::map<std::uint32_t, std::string> seen;
   std::uint32_t count = 0;
   for (const ShardCertificate& certificate : shards) {
     const json object = certificate_of(certificate, asked), &part = object.at("journal");
     const std::string& name = certificate.name;
+    const json host = object.value("host", json::object());
     json header = part.at("campaign");
     const Shard shard = parse_shard(header.value("shard", ""));
     header["shard"] = to_string(Shard{});
     if (merged.header.is_null()) {
       merged.header = header;
+      first_host = host;
       count = shard.count;
     }
+    require_one_kind(first_host, shards.front().name, host, name);
+    journal.add_processor(host.value("processor", ""));
     require_same_campaign(header, merged.header, name);
     if (shard.count != count) {
       throw InvalidProblem("'" + name + "' is shard " + to_string(shard) + ", others are of " +

@@ -27,9 +27,9 @@ enum class Shards { all, given };
 
 /// Reads the certificates of one campaign's shards into the journal; run_campaign then gives what
 /// the campaign would have given unsharded, and runs what no shard has. Throws InvalidProblem for
-/// what is no certificate of a shard, one that was changed, one of another campaign and a shard
-/// twice; and, where all must be there, an interrupted or a missing one.
-/// [certify/campaign/sharing_test "merging"]
+/// what is no certificate of a shard, one that was changed, one of another campaign, a shard twice
+/// and shards of two kinds of machines (host_json: machine, cpu_target); and, where all must be
+/// there, an interrupted or a missing one. [certify/campaign/sharing_test "merging"]
 MergedCampaign merge_shards(const std::vector<ShardCertificate>& shards, Shards asked,
                             Journal& journal);
 

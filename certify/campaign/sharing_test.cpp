@@ -4,11 +4,13 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "certify/audit/seal.hpp"
 #include "certify/campaign/campaign.hpp"
 #include "certify/campaign/merge.hpp"
 #include "certify/certificate.hpp"
+#include "certify/testing/schema.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
 #include "core/testing/nightly.hpp"
@@ -88,8 +90,33 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   const std::size_t known = journal.records().size();
   CHECK(merged.kernels.size() == 3);
   CHECK(merged.seconds.at("broken/dv_halved") == 2 * kShards);
-  CHECK(certified(merged.options, &journal).dump() == certified(whole).dump());
+  const nlohmann::json alone = certified(whole);
+  CHECK(certified(merged.options, &journal).dump() == alone.dump());
   CHECK(journal.records().size() == known);  // nothing ran again
+
+  const auto rewritten = [&](const std::function<void(nlohmann::json&)>& change) {
+    nlohmann::json object = nlohmann::json::parse(std::ifstream(paths[1]));
+    change(object);
+    seal(object);
+    std::ofstream("sharing_test_other.json") << object.dump();
+    return std::vector<std::string>{paths[0], "sharing_test_other.json", paths[2]};
+  };
+  // Other processors of one kind are named, all of them.
+  Journal elsewhere;
+  merge_shards(rewritten([](auto& o) {
+                 o["host"]["processor"] = "Another";
+                 o["host"]["threads"] = 96;
+                 o["host"]["extensions"] = {"fma"};
+               }),
+               elsewhere);
+  nlohmann::json merged_there = certified(merged.options, &elsewhere);
+  std::set<std::string> processors{alone.at("host").at("processor").get<std::string>(), "Another"};
+  processors.erase("");
+  CHECK(merged_there["host"]["processors"] == nlohmann::json(processors));
+  check_against(merged_there["host"],
+                nlohmann::json::parse(std::ifstream(ATTEST_SCHEMA))["properties"]["host"]);
+  merged_there["host"].erase("processors");
+  CHECK(merged_there == alone);
 
   const auto refused = [](const std::vector<std::string>& files, const char* why) {
     Journal fresh;
@@ -100,18 +127,16 @@ TEST_CASE("merging: shards give what the whole gives", "[sharing]") {
   refused({paths[0], paths[1], paths[1]}, "are both shard 2/3");
   refused({"absent.json"}, "cannot read 'absent.json'");
   refused({"."}, "it is a directory");
-  const auto rewritten = [&](const std::function<void(nlohmann::json&)>& change) {
-    nlohmann::json object = nlohmann::json::parse(std::ifstream(paths[1]));
-    change(object);
-    seal(object);
-    std::ofstream("sharing_test_other.json") << object.dump();
-    return std::vector<std::string>{paths[0], "sharing_test_other.json", paths[2]};
-  };
   refused(rewritten([](auto& o) { o["journal"]["campaign"]["seed"] = 4; }), "its seed is 4, not 3");
   refused(rewritten([](auto& o) { o["interrupted"] = true; }), "was interrupted");
   refused(rewritten([](auto& o) { o["journal"] = nullptr; }), "not the certificate of a shard");
   refused(rewritten([](auto& o) { o["schema"] = "x"; }), "no certificate");
   refused(rewritten([](auto& o) { o["journal"]["campaign"]["shard"] = "2/4"; }), "of 3");
+  const std::string both = "'sharing_test_1.json' ran with host.";
+  refused(rewritten([](auto& o) { o["host"]["cpu_target"] = "AVX2"; }),
+          (both + "cpu_target none, 'sharing_test_other.json' with AVX2: ").c_str());
+  refused(rewritten([](auto& o) { o["host"]["machine"] = "aarch64"; }),
+          "'sharing_test_other.json' with aarch64: built-in kernels and bounds depend on it");
   nlohmann::json changed = nlohmann::json::parse(std::ifstream(paths[1]));
   seal(changed);
   changed["exit_code"] = 7;

@@ -61,4 +61,14 @@ inline std::string names_text(const nlohmann::json& names) {
   return text;
 }
 
+/// Returns "; shards on A, B too" for the certificate of shards that ran on other processors than
+/// the one that merged them, else "".  [certify/report/html/html_test "processors"]
+inline std::string processors_text(const nlohmann::json& host) {
+  nlohmann::json others = nlohmann::json::array();
+  for (const nlohmann::json& name : host.value("processors", nlohmann::json::array())) {
+    if (name != host.at("processor")) others.push_back(name);
+  }
+  return others.empty() ? "" : "; shards on " + names_text(others) + " too";
+}
+
 }  // namespace attest::certify

@@ -28,8 +28,9 @@ void print_certificate(const nlohmann::json& certificate, const Verification& fo
   fmt::print("  made                     {} by Attest {}, commit {}\n",
              text_of(certificate.at("timings").at("date")), text_of(build.at("version")),
              text_of(build.at("commit")));
-  fmt::print("  on                       {} {}, {}, {} threads\n", text_of(host.at("system")),
-             text_of(host.at("machine")), text_of(host.at("processor")), host.at("threads").dump());
+  fmt::print("  on                       {} {}, {}, {} threads{}\n", text_of(host.at("system")),
+             text_of(host.at("machine")), text_of(host.at("processor")), host.at("threads").dump(),
+             printable(processors_text(host)));
   fmt::print("  tier, seeds              {}, {} and {}\n", text_of(certificate.at("tier")),
              certificate.at("seed").dump(), certificate.at("data_seed").dump());
   fmt::print("  SHA-256 of the whole     {}{}\n", text_of(certificate.at("sha256")),

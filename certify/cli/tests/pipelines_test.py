@@ -202,6 +202,10 @@ class Pipelines(unittest.TestCase):
         self.assertIn("it was changed after it was made", edited.stdout)
         self.write("indented.json", json.dumps(json.loads(self.read("c.json"))))
         self.attest("verify", "indented.json", "kept.so", code=3)
+        merged = json.loads(self.read("c.json"))
+        merged["host"].update(processor="A", processors=["A", "B", "C"], threads=7)
+        self.write("merged.json", json.dumps(merged))
+        self.assertIn("A, 7 threads; shards on B, C too\n", self.attest("verify", "merged.json", code=1).stdout)
         for wrong in (["absent.json"], ["c.json", "absent.so"], ["kept.so"], []):
             self.attest("verify", *wrong, code=2)
 

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ATTEST = sys.argv[1]
@@ -38,6 +39,33 @@ class Targets(unittest.TestCase):
                     self.assertIn(done.returncode, (0, 3), done.stderr)
                     self.assertEqual([kernel["findings"] for kernel in said["kernels"]], [[]])
                     self.assertEqual(said["host"]["cpu_target"], target)
+
+    def test_results_of_two_targets_are_not_joined(self):
+        names = targets()
+        if len(names) < 2:
+            self.skipTest("there is one target here")
+        first, other = names[:2]
+        words = ["certify", "cpu/standard", "--only", "ones", "--cases", "4"]
+        with tempfile.TemporaryDirectory() as folder:
+            parts = [f"{folder}/{k}.json" for k in (1, 2)]
+
+            def run(code, target, *more):
+                done = attest(target, *more)
+                self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+                return done.stderr
+
+            run(0, first, *words, "--shard", "1/2", "--out", parts[0])
+            run(0, other, *words, "--shard", "2/2", "--out", parts[1])
+            self.assertIn(f"'{parts[0]}' ran with host.cpu_target {first}, '{parts[1]}' with {other}: ",
+                          run(2, first, "certify", "--merge", *parts))
+            run(0, first, *words, "--shard", "2/2", "--out", parts[1])
+            self.assertIn(f"holds results of host.cpu_target {first}, and this machine has {other}: ",
+                          run(2, other, "certify", "--merge", *parts))
+            run(0, first, "certify", "--merge", *parts)
+            run(0, first, *words, "--resume", f"{folder}/journal.jsonl")
+            self.assertIn("or with the same ATTEST_CPU_TARGET",
+                          run(2, other, *words, "--resume", f"{folder}/journal.jsonl"))
+            run(0, first, *words, "--resume", f"{folder}/journal.jsonl")
 
     def test_no_other_name_is_taken(self):
         for name in ("avx2", "AVX", "none", "AVX2,SSE4"):

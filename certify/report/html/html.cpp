@@ -110,7 +110,7 @@ std::string banner(const json& certificate) {
       "<span>{}<b>{} of {}</b> {}{}</span><span><b>{}</b> {}</span>"
       "<span><b>{}</b> cases</span><span><b>{}</b> checks passed</span>"
       "<span class=\"soft\">tier {}, seed {}</span><span class=\"soft\">Attest {}</span>"
-      "<span class=\"soft\">{}, {} threads</span></div></div>",
+      "<span class=\"soft\">{}, {} threads{}</span></div></div>",
       fault.empty() ? tone.style : "warn", escaped(tone.word),
       fault.empty() ? "" : "<p><b>The certificate " + fault + ".</b></p>",
       shard.empty() ? "" : "<span>" + escaped(shard) + "</span>", success->before, good,
@@ -118,7 +118,7 @@ std::string banner(const json& certificate) {
       findings == 1 ? "finding" : "findings", readable(cases), readable(passed),
       text_of(certificate, "tier"), certificate.at("seed").dump(),
       text_of(certificate.at("build"), "version"), text_of(host, "processor"),
-      host.at("threads").dump());
+      host.at("threads").dump(), escaped(processors_text(host)));
 }
 
 // Older certificates do not say how many were planned.

@@ -100,6 +100,13 @@ TEST_CASE("a roundoff is told for each type of tensors", "[html]") {
   CHECK_THAT(html_report(sample_certificate()), Contains("p_roundoff: bf16 0.00390625, f32 0.0"));
 }
 
+TEST_CASE("processors of shards beside that of the merge are named", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  CHECK_THAT(html_report(certificate), Contains("P, 2 threads<"));
+  certificate["host"]["processors"] = {"A<", "P", "Z"};
+  CHECK_THAT(html_report(certificate), Contains("P, 2 threads; shards on A&lt;, Z too<"));
+}
+
 TEST_CASE("a campaign that ended early shows the cases it met of those planned", "[html]") {
   nlohmann::json certificate = sample_certificate();
   nlohmann::json& kernel = certificate["kernels"][0];
