@@ -21,6 +21,7 @@
 #include "certify/report/html/html.hpp"
 #include "certify/report/html/index.hpp"
 #include "certify/report/junit.hpp"
+#include "certify/report/kernel_names.hpp"
 #include "certify/report/remarks/annotations.hpp"
 #include "certify/report/remarks/markdown.hpp"
 #include "certify/report/remarks/remarks.hpp"
@@ -36,17 +37,6 @@ struct ReportOptions {
   ReportFiles files;
   bool json = false;
 };
-
-// A name that is one file's: letters, digits, '-' and '_' stay, others become '-', none in front.
-std::string file_word(const std::string& text) {
-  std::string word;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '_' || c == '-';
-    word += plain ? c : '-';
-  }
-  return word.substr(std::min(word.find_first_not_of('-'), word.size()));  // no option
-}
 
 TensorFile tensors_of(const attest_kernel& kernel, const std::string& name,
                       const Finding& finding) {

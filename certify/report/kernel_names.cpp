@@ -1,8 +1,11 @@
 #include "certify/report/kernel_names.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <set>
+
+#include "certify/digest.hpp"
 
 namespace attest::certify {
 namespace {
@@ -31,6 +34,23 @@ std::string without_folder(const std::string& kernel) {
   if (colon == std::string::npos) return kernel;
   const std::size_t slash = kernel.rfind('/', colon);
   return slash == std::string::npos ? kernel : kernel.substr(slash + 1);
+}
+
+std::string file_word(const std::string& kernel) {
+  constexpr std::size_t kMostBytes = 100, kDigits = 8;
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  std::string word;
+  bool alone = kernel.size() <= kMostBytes && !kernel.empty() && plain(kernel.front());
+  for (const char c : kernel) {
+    alone = alone && (plain(c) || c == '/');
+    word += plain(c) ? c : '-';
+  }
+  if (alone) return word;
+  if (word.size() > kMostBytes) word.erase(0, word.size() - kMostBytes);
+  word.erase(0, std::min(word.find_first_not_of('-'), word.size()));  // no option
+  return (word.empty() ? "kernel" : word) + "." + sha256(kernel).substr(0, kDigits);
 }
 
 std::map<std::string, std::string> same_kernels(const std::vector<std::string>& before,

@@ -1,5 +1,8 @@
 #include "certify/report/kernel_names.hpp"
 
+#include <set>
+
+#include "certify/digest.hpp"
 #include "core/testing/catch.hpp"
 
 namespace attest::certify {
@@ -12,6 +15,27 @@ TEST_CASE("names without their folders", "[report]") {
   CHECK(without_folder("libmine.so:x") == "libmine.so:x");
   CHECK(without_folder("/a/b/file.py:function") == "file.py:function");
   CHECK(without_folder("cpu/flash2") == "cpu/flash2");
+}
+
+TEST_CASE("a word for files is of one kernel alone", "[report]") {
+  CHECK(file_word("broken/missing_rescale") == "broken-missing_rescale");
+  CHECK(file_word("./a/b.so:k") == "a-b-so-k." + sha256("./a/b.so:k").substr(0, 8));
+  const std::string longest(300, 'x');
+  std::set<std::string> words;
+  const std::vector<std::string> names{
+      "./a/b.so:k", "./a-b.so:k", "./a.b.so:k", "/a/b.so:k",   "a/b",          "a-b", "ä.so:k",
+      "ö.so:k",     "ä",          "ö",          "/" + longest, "//" + longest, ""};
+  for (const std::string& name : names) {
+    const std::string word = file_word(name);
+    INFO(word);
+    words.insert(word);
+    CHECK(word.size() <= 109);
+    CHECK(word.find_first_not_of(
+              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+          std::string::npos);
+    CHECK((word.front() != '-' && word.front() != '.'));
+  }
+  CHECK(words.size() == names.size());
 }
 
 TEST_CASE("the same kernel is found in another folder or file", "[report]") {

@@ -358,6 +358,16 @@ class Findings(unittest.TestCase):
         _, text, _ = attest("certify", misbehaving("abort"), "--cases", "3", *SMALL)
         self.assertEqual(text.count("reproduce:"), 1, text)
 
+    def test_each_kernel_has_files_of_its_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(f"{folder}/a")
+            libraries = [f"{folder}/a/b.so", f"{folder}/a-b.so"]
+            for library in libraries:
+                shutil.copy(misbehaving(), library)
+            _, text, error = attest("certify", *(f"{library}:abort" for library in libraries), "--cases", "1", *SMALL,
+                                    "--only", "reference_forward", "--failures", f"{folder}/failures")
+            self.assertEqual(len(os.listdir(f"{folder}/failures")), 2, text + error)
+
     def test_built_in_isolated(self):
         code, text, _ = attest("check", "--kernel", "cpu/flash2", "--isolate", "--problem",
                                "sq=17,sk=33,d=8,mask=causal_br")
