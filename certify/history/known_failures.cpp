@@ -84,6 +84,19 @@ bool occurs(const KnownFailure& known, const Finding& finding) {
   return lists(known, finding) || (also && kind_of(finding) == known.kind);
 }
 
+// An entry may occur while its finding fails the run, for the finding is told as another law.
+std::string part_of(const KnownFailure& known, const std::vector<CampaignResult>& results) {
+  for (const CampaignResult& result : results) {
+    if (!is_of_kernel(known, result.kernel)) continue;
+    for (const Finding& finding : result.findings) {
+      if (finding.known || finding.undecided || !occurs(known, finding)) continue;
+      const std::string kind = kind_of(finding);
+      return finding.law + (kind.empty() ? "" : " " + kind);
+    }
+  }
+  return "";
+}
+
 Expected expected(const KnownFailure& known, const std::vector<CampaignResult>& results) {
   Expected found = Expected::not_looked_for;
   for (const CampaignResult& result : results) {
@@ -154,7 +167,8 @@ std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
   }
   std::vector<KnownOutcome> outcomes;
   outcomes.reserve(known.size());
-  for (const KnownFailure& one : known) outcomes.push_back({one, expected(one, results)});
+  for (const KnownFailure& one : known)
+    outcomes.push_back({one, expected(one, results), part_of(one, results)});
   return outcomes;
 }
 
@@ -166,7 +180,8 @@ nlohmann::json known_json(const std::vector<KnownOutcome>& outcomes) {
         {{"kernel", known.kernel},
          {"law", known.law},
          {"kind", known.kind.empty() ? nlohmann::json(nullptr) : nlohmann::json(known.kind)},
-         {"outcome", name(one.expected)}});
+         {"outcome", name(one.expected)},
+         {"part_of", one.part_of.empty() ? nlohmann::json(nullptr) : nlohmann::json(one.part_of)}});
   }
   return list;
 }

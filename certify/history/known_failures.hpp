@@ -27,6 +27,7 @@ std::string_view name(Expected expected);
 struct KnownOutcome {
   KnownFailure failure;
   Expected expected = Expected::not_looked_for;
+  std::string part_of{};  // LAW or LAW FAULT of a finding that it occurs in and that is not listed
 };
 
 /// Reads lines `KERNEL LAW` and `KERNEL LAW FAULT`; # begins a comment, empty lines are left out.
@@ -48,7 +49,7 @@ bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel
 std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
                                      std::vector<CampaignResult>& results);
 
-/// As the certificate has them: kernel, law, kind, outcome.
+/// As the certificate has them: kernel, law, kind, outcome, part_of.
 nlohmann::json known_json(const std::vector<KnownOutcome>& outcomes);
 
 }  // namespace attest::certify

@@ -81,6 +81,15 @@ TEST_CASE("a listed law does not cover a finding that it fails with", "[known]")
   CHECK_FALSE(results[0].findings[0].known);
   CHECK(outcomes[0].expected == Expected::occurs);
   CHECK(exit_code(results) == 1);
+  CHECK(outcomes[0].part_of == "ones");  // the law that the list needs
+  CHECK(known_json(outcomes)[0].at("part_of") == "ones");
+  const auto both = mark_known(known("lib.so:x reference_backward\nlib.so:x ones\n"), results);
+  CHECK(both[0].part_of.empty());
+  CHECK(known_json(both)[0].at("part_of").is_null());
+  CHECK(exit_code(results) == 0);
+  results[0].findings[0].message = "crash: signal 11";
+  CHECK(mark_known(known("lib.so:x reference_backward crash\n"), results)[0].part_of ==
+        "ones crash");
 }
 
 TEST_CASE("a fault in a finding of state needs its kind", "[known]") {

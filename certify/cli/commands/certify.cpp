@@ -219,7 +219,8 @@ std::map<std::string, FailedChecks> failed_before(const CertifyOptions& options,
   return failed_checks(options.failed_first, names);
 }
 
-// One line for each entry that no longer holds or names none of the kernels, and how many do occur.
+// One line for each entry that no longer holds, names none of the kernels or does not list the
+// finding that it occurs in, and how many do occur.
 void print_known(const std::vector<KnownOutcome>& outcomes,
                  const std::vector<CampaignResult>& results) {
   std::size_t occur = 0;
@@ -229,6 +230,11 @@ void print_known(const std::vector<KnownOutcome>& outcomes,
     const bool named = std::any_of(results.begin(), results.end(), [&](const auto& result) {
       return is_of_kernel(known, result.kernel);
     });
+    if (!one.part_of.empty()) {
+      fmt::print("{} {} {} ({}) occurs as part of {}, which is not listed; its line is: {} {}\n",
+                 warning("known failure:"), printable(known.kernel), known.law,
+                 printable(known.where), one.part_of, printable(known.kernel), one.part_of);
+    }
     if (named && one.expected != Expected::gone) continue;
     fmt::print("{} {} {} ({}) {}\n", named ? good("known failure:") : warning("known failure:"),
                printable(known.kernel), known.law, printable(known.where),

@@ -94,6 +94,14 @@ class Pipelines(unittest.TestCase):
         self.assertIn("'changed.json' was changed after it was made", self.attest("report", "changed.json").stderr)
         self.assertNotIn("was changed", self.attest("report", "c.json").stderr)
         self.attest("certify", *BROKEN, code=1)
+        self.write("known.txt", "broken/dv_halved gradient_identity\n")
+        words = ["certify", "broken/dv_halved", "--cases", "2", "--shapes", "none", "--known-failures", "known.txt"]
+        done = self.attest(*words, "--markdown", "m.md", code=1)
+        self.assertIn("gradient_identity (known.txt:1) occurs as part of reference_backward, which is not listed; "
+                      "its line is: broken/dv_halved reference_backward\n", done.stdout)
+        self.assertIn("gradient\\_identity: occurs as part of reference\\_backward, which is not listed", self.read("m.md"))
+        self.write("known.txt", "broken/dv_halved gradient_identity\nbroken/dv_halved reference_backward\n")
+        self.assertNotIn("not listed", self.attest(*words).stdout)
         self.write("known.txt", "broken/dv_halved reference_backwards\n")
         refused = self.attest("certify", *BROKEN, "--known-failures", "known.txt", code=2)
         self.assertIn("known.txt:1: ", refused.stderr)
