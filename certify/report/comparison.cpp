@@ -111,8 +111,18 @@ class Comparer {
   // Older certificates do not say.
   void compare_sizes(const json& before, const json& after) {
     if (!before.contains("sizes") || !after.contains("sizes")) return;
-    for (const auto& [kind, was] : before.at("sizes").items()) {
-      const json is = after.at("sizes").value(kind, json{{"whole", nullptr}, {"sampled", nullptr}});
+    const auto covered = [](const json& coverage) {
+      std::set<std::string> kinds;
+      for (const auto& [kind, sizes] : coverage.at("sizes").items()) {
+        if (sizes.at("whole").is_object() || sizes.at("sampled").is_object()) kinds.insert(kind);
+      }
+      return kinds;
+    };
+    const std::set<std::string> kinds = covered(before), kept = covered(after);
+    compare_sets(kinds, kept, "covers ", "");
+    for (const std::string& kind : kinds) {
+      if (kept.count(kind) == 0) continue;
+      const json &was = before.at("sizes").at(kind), &is = after.at("sizes").at(kind);
       for (const char* size : {"seqlen_q", "seqlen_k", "head_dim", "batch", "heads", "tokens"}) {
         const auto most = largest_size(was, size), now = largest_size(is, size);
         if (now == most) continue;

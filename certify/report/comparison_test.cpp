@@ -167,6 +167,15 @@ TEST_CASE("smaller sizes covered are a regression", "[comparison]") {
   REQUIRE(fewer.size() == 1);
   CHECK(fewer[0] == "regression ./<b>.so:x: covers seqlen_q <= 40 with causal, before 2211");
   CHECK(lines(after, sample_certificate()).front().rfind("improvement", 0) == 0);
+  json nothing = after;
+  nothing["kernels"][1]["coverage"]["sizes"]["causal"]["whole"] = nullptr;
+  CHECK(lines(sample_certificate(), nothing) ==
+        std::vector<std::string>{"regression ./<b>.so:x: no longer covers causal"});
+  nothing["kernels"][1]["coverage"]["sizes"].erase("causal");
+  CHECK(lines(sample_certificate(), nothing) ==
+        std::vector<std::string>{"regression ./<b>.so:x: no longer covers causal"});
+  CHECK(lines(nothing, sample_certificate()) ==
+        std::vector<std::string>{"improvement ./<b>.so:x: now covers causal"});
   json newly = after, passed = sample_certificate();
   passed["kernels"][1]["verdict"] = "certified";
   const auto refused = lines(passed, newly);  // a law ends where it fails
