@@ -158,6 +158,28 @@ class Versions(unittest.TestCase):
             self.judged(0, f"{EXAMPLES}/libversion_2.so", law, problem)
 
 
+class Loading(unittest.TestCase):
+    """A library prints and closes as it likes while it loads; a call's own text is told without that."""
+
+    def judged(self, name):
+        return attest("certify", f"{PLUGINS}/libloading.so:{name}", "--only", "reference_forward", "--cases", "2",
+                      *SMALL)
+
+    def test_printing(self):
+        code, text, error = self.judged("quiet")
+        self.assertEqual(code, 0, text + error)
+        self.assertNotIn("printed", text)
+        for name in "prints", "prints_to_stream":
+            code, text, _ = self.judged(name)
+            self.assertEqual(code, 1, text)
+            self.assertIn("printed: 7 bytes, beginning with 'called' in forward", text)
+
+    def test_closing(self):
+        code, text, _ = self.judged("replaces_output")
+        self.assertEqual(code, 1, text)
+        self.assertIn("closed_descriptor: descriptors that it had not opened were closed (1)", text)
+
+
 class Findings(unittest.TestCase):
     """A campaign over a kernel that misbehaves finishes, names it and reproduces it."""
 
@@ -506,7 +528,8 @@ class BadInput(unittest.TestCase):
                              ("nonsense_unknown_dtype", "unknown bits 0x200"),
                              ("nonsense_small_struct", "struct_size is 8"),
                              ("nonsense_missing_dependency", "libneeded.so"),
-                             ("nonsense_crashing_initialiser", "died of signal 6")]:
+                             ("nonsense_crashing_initialiser", "died of signal 6"),
+                             ("loading_loses", "descriptors that its process is called by (3, 4, 5)")]:
             library = f"{PLUGINS}/lib{name}.so"
             self.refused(needed, "certify", library)
             self.refused(needed, "check", "--kernel", library, "--problem", "sq=1,d=1")

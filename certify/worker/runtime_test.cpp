@@ -65,4 +65,28 @@ TEST_CASE("what a library starts while it loads is not charged to a call, nor is
   CHECK(spawned.message.rfind("fork: a process was started", 0) == 0);
 }
 
+TEST_CASE("a library that takes its process's own descriptors is refused with their numbers") {
+  CHECK_THROWS_WITH(isolate_library(plugin("loading_loses"), limits()),
+                    Catch::Contains("while it loaded it closed or replaced descriptors that its "
+                                    "process is called by (3, 4, 5)"));
+}
+
+TEST_CASE("what a library prints and closes while it loads is not charged to a call") {
+  const IsolatedKernels kernels = isolate_library(plugin("loading"), limits());
+  const auto message = [&](const char* name) {
+    return checked(kernel_called(kernels, name)).message;
+  };
+  for (int call = 0; call < 3; ++call) {
+    const proptest::LawResult result = checked(kernel_called(kernels, "quiet"));
+    CAPTURE(result.message);
+    CHECK(result.verdict == Verdict::passed);
+  }
+  for (const char* name : {"prints", "prints_to_stream"}) {
+    CAPTURE(name);
+    CHECK(message(name) == "printed: 7 bytes, beginning with 'called' in forward");
+  }
+  CHECK(message("replaces_output") ==
+        "closed_descriptor: descriptors that it had not opened were closed (1) in forward");
+}
+
 }  // namespace attest::certify::worker

@@ -12,6 +12,7 @@
 #include <clocale>
 #include <cstdio>
 #include <cstring>
+#include <iostream>
 #include <iterator>
 #include <string_view>
 #if defined(__x86_64__)
@@ -47,27 +48,17 @@ std::string current_directory() {
   return getcwd(path, sizeof path) == nullptr ? "" : path;
 }
 
-std::string closed_descriptors() {
-  std::string closed;
-  for (int descriptor = 0; descriptor <= kLastDescriptor; ++descriptor) {
-    if (fcntl(descriptor, F_GETFD) >= 0) continue;
-    closed += (closed.empty() ? "" : ", ") + std::to_string(descriptor);
-  }
-  return closed;
+// The library's std::cout is this program's. Where others stand in for `stdout`
+// (certify/cli/streams) it has a buffer beside theirs.
+void flush_output() {
+  if (std::streambuf* const text = std::cout.rdbuf()) text->pubsync();
+  std::fflush(stdout);
+  std::fflush(stderr);
 }
 
-std::string printed_text() {
-  std::fflush(stdout);
+off_t bytes_printed() {
   struct stat status {};
-  if (fstat(STDOUT_FILENO, &status) != 0 || status.st_size == 0) return "";
-  char text[64];
-  const ssize_t count = pread(STDOUT_FILENO, text, sizeof text, 0);
-  std::string shown;
-  for (ssize_t k = 0; k < count; ++k) {
-    if (text[k] == '\n') break;
-    shown += text[k] >= ' ' && text[k] != 0x7f ? text[k] : '?';
-  }
-  return std::to_string(status.st_size) + " bytes, beginning with '" + shown + "'";
+  return fstat(STDOUT_FILENO, &status) == 0 ? status.st_size : 0;
 }
 
 // Digits of the sixth number of /proc/PID/statm, in pages. No allocation: a handler calls this.
@@ -142,7 +133,23 @@ std::vector<Surroundings::SignalAction> Surroundings::signal_actions() {
   return actions;
 }
 
+Surroundings::Files Surroundings::files() {
+  Files files(kLastDescriptor + 1);
+  for (int descriptor = 0; descriptor <= kLastDescriptor; ++descriptor) {
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0) continue;
+    files[static_cast<std::size_t>(descriptor)] = File{status.st_dev, status.st_ino};
+  }
+  return files;
+}
+
 void Surroundings::loaded() {
+  flush_output();
+  printed_ = bytes_printed();
+  const Files now = files();
+  for (std::size_t descriptor = 0; descriptor < now.size(); ++descriptor) {
+    if (now[descriptor] != files_[descriptor]) files_[descriptor].reset();
+  }
   locale_ = current_locale();
   directory_ = current_directory();
   environment_ = environment();
@@ -158,7 +165,8 @@ Surroundings::Surroundings(std::uint64_t data_limit_bytes)
       rounding_(std::fegetround()),
       control_word_(floating_point_control()),
       locale_(current_locale()),
-      directory_(current_directory()) {
+      directory_(current_directory()),
+      files_(files()) {
   Children::watch();
 }
 
@@ -184,6 +192,40 @@ std::optional<Fault> Surroundings::changed_signal() const {
   const auto signal = static_cast<int>(other.first - actions.begin());
   return Fault{FaultKind::signal_handler, "what signal " + std::to_string(signal) + " (" +
                                               strsignal(signal) + ") does was changed"};
+}
+
+std::string Surroundings::lost() const {
+  std::string lost;
+  for (int descriptor = kSocket; descriptor <= kLastDescriptor; ++descriptor) {
+    if (files_[static_cast<std::size_t>(descriptor)]) continue;
+    lost += (lost.empty() ? "" : ", ") + std::to_string(descriptor);
+  }
+  return lost;
+}
+
+// One that another file took the place of was closed too (dup2).
+std::string Surroundings::closed_descriptors() const {
+  const Files now = files();
+  std::string closed;
+  for (std::size_t descriptor = 0; descriptor < now.size(); ++descriptor) {
+    if (!files_[descriptor] || now[descriptor] == files_[descriptor]) continue;
+    closed += (closed.empty() ? "" : ", ") + std::to_string(descriptor);
+  }
+  return closed;
+}
+
+std::string Surroundings::printed_text() const {
+  flush_output();
+  const off_t bytes = bytes_printed() - printed_;
+  if (!files_[STDOUT_FILENO] || bytes <= 0) return "";
+  char text[64];
+  const ssize_t count = pread(STDOUT_FILENO, text, sizeof text, printed_);
+  std::string shown;
+  for (ssize_t k = 0; k < count; ++k) {
+    if (text[k] == '\n') break;
+    shown += text[k] >= ' ' && text[k] != 0x7f ? text[k] : '?';
+  }
+  return std::to_string(bytes) + " bytes, beginning with '" + shown + "'";
 }
 
 std::optional<Fault> Surroundings::change(std::uint32_t may_change) {

@@ -32,10 +32,15 @@ class Surroundings {
   /// Takes the surroundings of this process, whose data segment must not grow beyond the limit.
   explicit Surroundings(std::uint64_t data_limit_bytes);
 
-  /// Takes locale, directory, variables, handlers of signals, settings and children as they are
-  /// now: a library may set its own while it loads, a call may not. The floating-point environment
-  /// stays that of before, for it is the whole process's.
+  /// Takes locale, directory, variables, handlers of signals, settings, children, descriptors and
+  /// the length of the standard output as they are now: a library may set its own while it loads, a
+  /// call may not. The floating-point environment stays that of before, for it is the whole
+  /// process's.  [certify/worker/runtime_test "while it loads"]
   void loaded();
+
+  /// Returns the descriptors of the certifier's that a library closed or replaced while it loaded:
+  /// no task reaches this process without them. "" when none.
+  std::string lost() const;
 
   /// Returns what a call changed, the gravest; to be asked after every call. `may_change` are the
   /// bits of attest_description.may_change: rules that do not apply. Never returns in a process
@@ -49,8 +54,20 @@ class Surroundings {
 
  private:
   static std::vector<SignalAction> signal_actions();
+
+  // A descriptor's file as the system numbers it; nothing where the descriptor is closed.
+  struct File {
+    dev_t device = 0;
+    ino_t number = 0;
+    bool operator==(const File&) const = default;
+  };
+  using Files = std::vector<std::optional<File>>;  // of the worker's descriptors, from 0 on
+  static Files files();
+
   bool threads_without_end();
   std::optional<Fault> changed_signal() const;
+  std::string closed_descriptors() const;
+  std::string printed_text() const;
 
   std::uint64_t data_limit_bytes_;
   pid_t pid_;
@@ -61,6 +78,8 @@ class Surroundings {
   std::vector<SignalAction> actions_;
   Settings settings_;
   Children children_;
+  Files files_;        // as they were given; nothing where loading closed or replaced them
+  off_t printed_ = 0;  // bytes of the standard output before the first call
   std::uint64_t most_threads_ = 0;
   int growths_ = 0;
 };

@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -66,12 +65,6 @@ bool has_timers() {
   return others.peek() != std::ifstream::traits_type::eof();
 }
 
-bool has_printed() {
-  std::fflush(stdout);
-  struct stat status {};
-  return fstat(STDOUT_FILENO, &status) != 0 || status.st_size > 0;
-}
-
 // The C library keeps the number of each thread there.
 int* place_of_thread_number() {
   int* place = nullptr;
@@ -82,7 +75,7 @@ int* place_of_thread_number() {
 bool can_be_forked(const Control* control) {
   stop_idle_threads();
   return thread_count() == 1 && !has_children() && !has_own_files() && !shares_memory(control) &&
-         !has_timers() && !has_printed() && place_of_thread_number() != nullptr;
+         !has_timers() && place_of_thread_number() != nullptr;
 }
 
 // Forks a child of the certifier, which waits for it as for any worker. The C library's own `fork`

@@ -74,16 +74,17 @@ TEST_CASE("a program that a fork would lack something of", "[worker]") {
   }
 }
 
-TEST_CASE("a program that prints before it could be forked", "[worker]") {
+TEST_CASE("a program that prints before it is forked", "[worker]") {
   const Forked program("output");
   const proptest::Case c{Problem::parse("sq=3,d=4"), proptest::Values::normal, 1, 1};
   for (int batch = 0; batch < 2; ++batch) {
     restart(program.kernel());
     const proptest::Law& law = proptest::find_law("reference_forward");
-    CHECK_THAT(check(law, program.kernel(), c).message,
-               Catch::StartsWith("printed: 6 bytes, beginning with 'ready'"));
+    const std::string message = check(law, program.kernel(), c).message;
+    CAPTURE(message);
+    CHECK(message.find("printed") == std::string::npos);
   }
-  CHECK(program.started().size() == 3);
+  if (kMemoryLimits) CHECK(program.started().size() == 2);
 }
 
 TEST_CASE("what is forked from gets a signal", "[worker]") {

@@ -83,6 +83,8 @@ Process::Process(const Source& source, const Limits& limits, Process* origin)
   if (ending == Ending::timed_out) {
     why = source.subject + ": did not start within " + std::to_string(std::lround(load_seconds)) +
           " s";
+  } else if (ending == Ending::died && control().text[0] != '\0') {
+    why = source.subject + ": " + control().text;
   } else if (ending == Ending::died && WIFSIGNALED(wait_status_)) {
     why = source.subject + ": " + source.loading + " died of signal " +
           std::to_string(WTERMSIG(wait_status_)) + " (" + strsignal(WTERMSIG(wait_status_)) + ")";

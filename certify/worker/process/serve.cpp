@@ -311,6 +311,12 @@ int serve(const Loader& load, const std::string& file) {
   catch_signals();
   std::atexit(note_exit);  // after loading: before what the library does at the end
   surroundings.loaded();
+  if (const std::string lost = surroundings.lost(); !lost.empty()) {
+    put_text(control->text, sizeof control->text,
+             "while it loaded it closed or replaced descriptors that its process is called by (" +
+                 lost + "); leave them as they are");
+    _exit(kUsage);
+  }
   LoadedFiles files;
   file_of_code = file;
   control->kernel_count = static_cast<std::uint32_t>(kernels.size());
