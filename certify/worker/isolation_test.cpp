@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "certify/worker/conduct/call_memory.hpp"
+#include "certify/worker/conduct/diagnosis.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "certify/worker/process/sanitizers.hpp"
 #include "certify/worker/testing/early_descriptor.hpp"
@@ -115,6 +116,30 @@ TEST_CASE("every misbehaviour has its own finding") {
   CHECK(stale.message ==
         "stale_memory: memory of an earlier call was read in forward (a pointer "
         "that was kept, or an address computed wrongly)");
+}
+
+TEST_CASE("the limit after a hang is a second at least, and named") {
+  CHECK(limit_after_hang(30, 0.02).seconds == 1);
+  CHECK(limit_after_hang(30, 0.02).why == "the limit after a call that did not return within 30 s");
+  CHECK(limit_after_hang(30, 0.5).seconds == 5);
+  CHECK(limit_after_hang(30, 0.5).why ==
+        "ten times its slowest call, the limit after a call that did not return within 30 s");
+  CHECK(limit_after_hang(30, 4).seconds == 30);
+  CHECK(limit_after_hang(0.2, 0).seconds == 0.2);
+  CHECK(limit_after_hang(0.2, 0).why.empty());
+
+  Limits tight = limits();
+  tight.timeout_seconds = 1.25;
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), tight);
+  const auto hangs = [&] {
+    return check(proptest::find_law("reference_forward"), kernel_called(kernels, "hang"),
+                 small_case())
+        .message;
+  };
+  CHECK(hangs() == "hang: forward did not return within 1.25 s");
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK_THAT(hangs(), Catch::StartsWith("hang: forward did not return within 1"));
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::seconds(1));
 }
 
 TEST_CASE("a call says why it fails") {

@@ -1,8 +1,10 @@
 #include "certify/worker/conduct/diagnosis.hpp"
 
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -10,10 +12,14 @@ namespace attest::certify::worker {
 namespace {
 
 std::string seconds_text(double seconds) {
-  std::string text = std::to_string(std::round(10 * seconds) / 10);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text + " s";
+  constexpr double kHundredths = 100;
+  return fmt::format("{:g} s", std::round(kHundredths * seconds) / kHundredths);
+}
+
+// "did not return within 1 s (why)".
+std::string no_return(const CallLimit& limit) {
+  return "did not return within " + seconds_text(limit.seconds) +
+         (limit.why.empty() ? "" : " (" + limit.why + ")");
 }
 
 Fault fault_at_address(const Process& process, const CallMemory& memory, const std::string& when) {
@@ -77,18 +83,26 @@ const char* word(Task task) {
   return "loss_gradient";
 }
 
+CallLimit limit_after_hang(double whole_seconds, double slowest_seconds) {
+  constexpr double kAtLeast = 1, kSlack = 10;  // a busy machine may take so many times as long
+  const double by_slowest = kSlack * slowest_seconds;
+  const double seconds = std::max(kAtLeast, by_slowest);
+  if (seconds >= whole_seconds) return {whole_seconds, ""};
+  return {seconds, fmt::format("{}the limit after a call that did not return within {}",
+                               by_slowest > kAtLeast ? "ten times its slowest call, " : "",
+                               seconds_text(whole_seconds))};
+}
+
 std::optional<Fault> diagnose(const Process& process, Process::Ending ending,
-                              const Transfer& transfer, double timeout_seconds) {
+                              const Transfer& transfer, const CallLimit& limit) {
   const Control& control = process.control();
   const std::string when = std::string("in ") + word(control.task);
   if (ending == Process::Ending::timed_out) {
     if (process.out_of_memory()) {
-      return Fault{FaultKind::memory, "memory up to the limit was allocated " + when +
-                                          ", which did not return within " +
-                                          seconds_text(timeout_seconds)};
+      return Fault{FaultKind::memory,
+                   "memory up to the limit was allocated " + when + ", which " + no_return(limit)};
     }
-    return Fault{FaultKind::hang, std::string(word(control.task)) + " did not return within " +
-                                      seconds_text(timeout_seconds)};
+    return Fault{FaultKind::hang, std::string(word(control.task)) + " " + no_return(limit)};
   }
   if (ending == Process::Ending::finished) {
     if (const auto overrun = transfer.memory().overrun()) {

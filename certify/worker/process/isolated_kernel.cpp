@@ -56,8 +56,9 @@ struct IsolatedKernel::State {
   attest_limits claimed{};
   std::mutex mutex;                                          // of what follows
   std::map<std::thread::id, std::unique_ptr<Process>> idle;  // one for each calling thread
-  double timeout_seconds = 0, slowest_seconds = 0;
-  std::set<std::string> loaded;  // files, by calls
+  double timeout_seconds = 0, slowest_seconds = 0;  // the latter of the calls that returned
+  bool hung = false;                                // a call took the whole timeout
+  std::set<std::string> loaded;                     // files, by calls
 
   using Fill = std::function<void(Transfer&)>;
   struct Reply {
@@ -75,7 +76,7 @@ struct IsolatedKernel::State {
   std::unique_ptr<Process> take();
   void give_back(std::unique_ptr<Process> process, double seconds);
   void note_loaded(const Control& control);
-  double timeout();
+  CallLimit limit();
 };
 
 std::unique_ptr<Process> IsolatedKernel::State::take() {
@@ -105,9 +106,10 @@ void IsolatedKernel::State::note_loaded(const Control& control) {
   for (std::string line; std::getline(lines, line);) loaded.insert(line);
 }
 
-double IsolatedKernel::State::timeout() {
+CallLimit IsolatedKernel::State::limit() {
   const std::lock_guard<std::mutex> lock(mutex);
-  return timeout_seconds;
+  if (!hung) return {timeout_seconds, ""};
+  return limit_after_hang(timeout_seconds, slowest_seconds);
 }
 
 IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_t direction,
@@ -136,24 +138,22 @@ IsolatedKernel::State::Reply IsolatedKernel::State::call(Task task, std::uint32_
   Control& control = process->arena().control();
   control.index = index;
   control.direction = direction;
-  const double seconds = timeout();
+  const CallLimit allowed = limit();
   const auto begin = std::chrono::steady_clock::now();
-  const Process::Ending ending = process->run(seconds);
+  const Process::Ending ending = process->run(allowed.seconds);
   if (control.not_emulated != 0) {
     throw InvalidProblem("kernel '" + name + "' cannot be emulated: " + control.text);
   }
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  pending_fault = diagnose(*process, ending, *transfer, seconds);
+  pending_fault = diagnose(*process, ending, *transfer, allowed);
   if (pending_fault) {
     if (const std::string words = process->last_words(); !words.empty()) {
       pending_fault->detail += ": " + words;
     }
     if (pending_fault->kind == FaultKind::hang) {
-      // It hangs, that much is known; other cases need not wait as long to say so again.
-      constexpr double kAtLeast = 0.25, kSlack = 10;
       const std::lock_guard<std::mutex> lock(mutex);
-      timeout_seconds = std::min(timeout_seconds, std::max(kAtLeast, kSlack * slowest_seconds));
+      hung = true;
     }
     return {};
   }
