@@ -102,6 +102,18 @@ void write_file(const std::string& path, const std::string& text) {
   write_file(path, [&text](std::ostream& file) { file << text; });
 }
 
+void append_file(const std::string& path, const std::string& text) {
+  require_writable(path);
+  const std::string target = target_of(path).string();
+  std::error_code absent;
+  const std::string before = std::filesystem::exists(target, absent) ? read_file(target) : "";
+  const std::string apart = before.empty() ? "" : before.back() == '\n' ? "\n" : "\n\n";
+  std::ofstream file(target, std::ios::binary | std::ios::app);
+  file << apart + text;
+  file.close();
+  if (!file) throw InvalidProblem("cannot write '" + path + "'; is the disk full?");
+}
+
 std::string read_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {  // would open, and read as empty

@@ -25,6 +25,11 @@ void write_file(const std::string& path, const std::string& text);
 /// The same with what `write` writes; when it throws, nothing is left behind.
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
+/// Adds to the end of a file, or begins it, in one write: processes that add at once lose nothing.
+/// A paragraph apart from what is there. Throws InvalidProblem when that fails.
+/// [certify/files_test "files grow by paragraphs"]
+void append_file(const std::string& path, const std::string& text);
+
 /// All bytes of a file. Throws InvalidProblem when it cannot be read.
 /// [certify/files_test "files are written whole or not at all"]
 std::string read_file(const std::string& path);

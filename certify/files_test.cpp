@@ -34,6 +34,18 @@ TEST_CASE("files are written whole or not at all", "[certificate]") {
   }
 }
 
+TEST_CASE("files grow by paragraphs", "[certificate]") {
+  const std::string path = "certificate_test.md";
+  std::remove(path.c_str());
+  append_file(path, "first\n");
+  CHECK(read_file(path) == "first\n");
+  append_file(path, "second");
+  append_file(path, "third\n");
+  CHECK(read_file(path) == "first\n\nsecond\n\nthird\n");
+  std::remove(path.c_str());
+  CHECK_THROWS_AS(append_file("missing_directory/x.md", "text"), InvalidProblem);
+}
+
 TEST_CASE("only regular files are written", "[certificate]") {
   namespace fs = std::filesystem;
   const fs::path folder = "certificate_test_folder";

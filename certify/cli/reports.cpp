@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -37,6 +38,17 @@ struct ReportOptions {
   ReportFiles files;
   bool json = false;
 };
+
+// From the root: what does not exist yet keeps its spelling otherwise.
+std::filesystem::path place_of(const std::string& file) {
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(file)));
+}
+
+// The file to which each command of a step of GitHub Actions adds.
+bool is_step_summary(const std::string& file) {
+  const char* const summary = std::getenv("GITHUB_STEP_SUMMARY");
+  return summary != nullptr && *summary != '\0' && place_of(file) == place_of(summary);
+}
 
 TensorFile tensors_of(const attest_kernel& kernel, const std::string& name,
                       const Finding& finding) {
@@ -212,7 +224,8 @@ void add_report_files(CLI::App& command, ReportFiles& files) {
       ->check(not_empty());
   command
       .add_option("--markdown", files.markdown,
-                  "write a screenful of Markdown to this file, such as \"$GITHUB_STEP_SUMMARY\"")
+                  "write a screenful of Markdown to this file; added to the end of "
+                  "\"$GITHUB_STEP_SUMMARY\" where it is that")
       ->check(not_empty());
   command.add_flag("--github", files.github,
                    "print findings as annotations of GitHub Actions as well");
@@ -227,9 +240,7 @@ void require_distinct(const std::vector<NamedFile>& files) {
   std::map<std::filesystem::path, const char*> taken;
   for (const NamedFile& file : files) {
     if (file.path.empty()) continue;
-    // From the root: what does not exist yet keeps its spelling otherwise.
-    const auto place =
-        std::filesystem::weakly_canonical(std::filesystem::absolute(target_of(file.path)));
+    const auto place = place_of(file.path);
     // Any number may go to /dev/null.
     if (std::filesystem::exists(place) && !std::filesystem::is_regular_file(place)) continue;
     const auto [other, alone] = taken.emplace(place, file.option);
@@ -249,7 +260,14 @@ void require_report_files(const ReportFiles& files) {
 void write_reports(const nlohmann::json& certificate, const ReportFiles& files) {
   if (!files.html.empty()) write_file(files.html, html_report(certificate));
   if (!files.junit.empty()) write_file(files.junit, junit_report(certificate));
-  if (!files.markdown.empty()) write_file(files.markdown, markdown_report(certificate));
+  if (!files.markdown.empty()) {
+    const std::string text = markdown_report(certificate);
+    if (is_step_summary(files.markdown)) {
+      append_file(files.markdown, text);
+    } else {
+      write_file(files.markdown, text);
+    }
+  }
   const SourcePlace given = files.source.empty() ? SourcePlace{} : parse_place(files.source);
   const std::vector<Remark> remarks = remarks_of(certificate, given);
   if (!files.sarif.empty()) write_file(files.sarif, sarif_report(remarks, version()));

@@ -36,7 +36,8 @@ struct NamedFile {
 /// what was read or written before.
 void require_distinct(const std::vector<NamedFile>& files);
 
-/// Renders a certificate to the files, and prints what is to be printed.
+/// Renders a certificate to the files, and prints what is to be printed. Markdown is added to the
+/// file that GITHUB_STEP_SUMMARY names.  [certify/cli/tests/pipelines_test]
 void write_reports(const nlohmann::json& certificate, const ReportFiles& files);
 
 /// Creates the folder where it does not exist; throws InvalidProblem when that fails.

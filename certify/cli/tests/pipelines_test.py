@@ -187,6 +187,19 @@ class Pipelines(unittest.TestCase):
             self.attest("certify", *GOOD, *wrong, code=2)
         self.attest("report", "c.json", "c.json", "--github", code=2)
 
+    def test_step_summary(self):
+        """Commands of one step of GitHub Actions add to one file; any other is written anew."""
+        self.write("summary.md", "of an earlier command")
+        for name, law in (("summary.md", "ones"), ("./summary.md", "repeat"), ("other.md", "ones"), ("other.md", "repeat")):
+            self.attest("certify", "cpu/standard", "--only", law, "--cases", "2", "--markdown", name, "--out", f"{law}.json",
+                        GITHUB_STEP_SUMMARY=os.path.join(self.folder, "summary.md"))
+        summary, last = self.read("summary.md"), self.read("other.md")
+        self.assertTrue(summary.startswith("of an earlier command\n\n"), summary)
+        self.assertEqual(summary.count("cpu/standard"), 2 * last.count("cpu/standard"), summary)
+        self.assertTrue(summary.endswith("\n" + last), summary)
+        self.attest("report", "ones.json", "--markdown", "summary.md", GITHUB_STEP_SUMMARY="")
+        self.assertEqual(self.read("summary.md").count("cpu/standard"), last.count("cpu/standard"))
+
     def test_verify(self):
         library = os.path.join(self.folder, "libmine.so")
         shutil.copy(LIBRARY, library)
