@@ -76,6 +76,28 @@ class CiFiles(unittest.TestCase):
                               [{"CI_NODE_INDEX": str(k + 1), "CI_NODE_TOTAL": str(count)} for k in range(count)])
         self.assertIn("known failures: 1 of 1 occur", said)
 
+    def seed_of(self, shard_step, options, **environment):
+        self.run_step(shard_step, OPTIONS=f"{options} {OPTIONS}", **environment)
+        self.assertNotIn("$", options)
+        return json.loads((self.folder / "shard-1.json").read_text())["data_seed"]
+
+    def test_values_of_each_night(self):
+        """A schedule draws other values at each run, in all of its shards; a pull request the same ones."""
+        for path in (FILES / "github.yml", FILES.parent / "clusters" / "github_matrix.yml"):
+            jobs = yaml.safe_load(path.read_text())
+            step, = (step["run"] for step in jobs["jobs"]["shard"]["steps"] if step.get("name") == "certify")
+            for event, seed in (("schedule", 17), ("pull_request", 1)):
+                options = re.sub(r"\$\{\{ github.event_name == 'schedule' && (\S+) \|\| (\S+) \}\}",
+                                 lambda found: found[1 if event == "schedule" else 2].strip("'"), jobs["env"]["OPTIONS"])
+                options = options.replace("github.run_number", "17")
+                self.assertEqual(self.seed_of(step, options, SHARD="1", SHARDS="4"), seed, path)
+        jobs = yaml.safe_load((FILES / "gitlab.yml").read_text())
+        night, always = jobs["workflow"]["rules"]
+        self.assertNotIn("variables", always)
+        for options, seed in ((night["variables"]["OPTIONS"].replace("$CI_PIPELINE_IID", "17"), 17),
+                              (jobs["variables"]["OPTIONS"], 1)):
+            self.assertEqual(self.seed_of(jobs["shard"]["script"][0], options, CI_NODE_INDEX="1", CI_NODE_TOTAL="4"), seed)
+
     def test_one_job(self):
         page = (FILES.parent / "put-into-your-ci.md").read_text()
         block = re.search(r"```sh\n(.*?)```", page, re.DOTALL).group(1)
