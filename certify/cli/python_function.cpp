@@ -25,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kPackage = "the Python package attest (docs/how-to/install.md)";
+
 struct TextOption {
   const char *flag, *keyword, *help;
   std::string FunctionOptions::*value;
@@ -206,7 +208,7 @@ worker::Source function_source(const std::string& word, const FunctionOptions& o
                   "[]"};
   source.again = {"--described"};
   source.subject = "function '" + function + "'";
-  source.loading = "its interpreter (" + source.program + ", which needs the package attest)";
+  source.loading = "its interpreter " + source.program + ", which needs " + kPackage + ",";
   return source;
 }
 
@@ -228,10 +230,9 @@ std::vector<std::string> function_configurations(const std::string& word,
     if (parsed.is_array() || parsed.is_string()) told = std::move(parsed);
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && told.is_array()) return told;
-  throw InvalidProblem("--autotune each: " +
-                       (told.is_string()
-                            ? told.get<std::string>()
-                            : "'" + python + "', which needs the package attest, says: " + last));
+  throw InvalidProblem("--autotune each: " + (told.is_string() ? told.get<std::string>()
+                                                               : "'" + python + "', which needs " +
+                                                                     kPackage + ", says: " + last));
 }
 
 void become_function_count(const std::string& word, const FunctionOptions& options,
@@ -241,7 +242,8 @@ void become_function_count(const std::string& word, const FunctionOptions& optio
 try:
     from attest._commands.count import main
 except ImportError as error:
-    print(f"attest: {sys.executable} needs the package attest and numpy: {error}", file=sys.stderr)
+    print(f"attest: {sys.executable} needs the Python package attest (docs/how-to/install.md) "
+          f"and numpy: {error}", file=sys.stderr)
     sys.exit(2)
 sys.exit(main(sys.argv[1:])))";
   const std::string python = python_of_environment();

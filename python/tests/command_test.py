@@ -56,7 +56,7 @@ class Command(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", call, "count", "--kernel", "mine.py:f", "--problem", "sq=4,d=4"],
                                   capture_output=True, text=True, env={**os.environ, "ATTEST_PYTHON": str(bare)})
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertIn("needs the package attest", done.stderr)
+        self.assertIn("needs the Python package attest (docs/how-to/install.md)", done.stderr)
         self.assertNotIn("Traceback", done.stderr)
 
 

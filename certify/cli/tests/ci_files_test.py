@@ -108,6 +108,26 @@ class CiFiles(unittest.TestCase):
             self.assertFalse((self.folder / "now.jsonl").exists())
             (self.folder / "last.jsonl").rename(self.folder / "now.jsonl")
 
+    def test_other_installations(self):
+        page = (FILES.parent / "put-into-your-ci.md").read_text()
+        block = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)[1]
+        prefix = self.folder / "attest-0.2.0-linux-x86_64"
+        for program in (prefix / "bin" / "attest", self.folder / "sudo"):
+            program.parent.mkdir(parents=True, exist_ok=True)
+            program.write_text('#!/bin/sh\necho "$0 $*"\n')
+            program.chmod(0o755)
+        subprocess.run(["tar", "-czf", f"ci/{prefix.name}.tar.gz", prefix.name], cwd=self.folder, check=True)
+        (self.folder / "ci" / "attest_0.2.0_amd64.deb").touch()
+        said = self.run_step(f"PATH=$PWD:$PATH\n{block}\nattest --version", GITHUB_PATH="path.txt")
+        self.assertIn("apt-get install -y ./ci/attest_0.2.0_amd64.deb", said)
+        self.assertIn(f"{self.folder}/.attest/bin/attest --version", said)
+        self.assertEqual((self.folder / "path.txt").read_text(), f"{self.folder}/.attest/bin\n")
+        for path in (FILES / "github.yml", FILES.parent / "clusters" / "github_matrix.yml"):
+            steps = yaml.safe_load(path.read_text())["jobs"]["build"]["steps"]
+            kept = next(step["with"]["path"] for step in steps if "upload-artifact" in step.get("uses", "")).splitlines()
+            found = {file.name for pattern in kept for file in self.folder.glob(pattern)}
+            self.assertLessEqual({f"{prefix.name}.tar.gz", "attest_0.2.0_amd64.deb"}, found)
+
     def test_every_option_exists(self):
         words = subprocess.run([ATTEST, "certify", "--help"], capture_output=True, text=True, check=True).stdout
         for path in (*FILES.iterdir(), FILES.parent / "put-into-your-ci.md"):

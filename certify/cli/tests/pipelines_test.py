@@ -200,6 +200,15 @@ class Pipelines(unittest.TestCase):
         self.attest("report", "ones.json", "--markdown", "summary.md", GITHUB_STEP_SUMMARY="")
         self.assertEqual(self.read("summary.md").count("cpu/standard"), last.count("cpu/standard"))
 
+    def test_a_python_without_the_package(self):
+        self.write("python", f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
+        os.chmod(os.path.join(self.folder, "python"), 0o755)
+        self.write("mine.py", "def f(q, k, v):\n    return q\n")
+        for words in (["certify", "mine.py:f"], ["certify", "mine.py:f", "--autotune", "each"],
+                      ["count", "--kernel", "mine.py:f", "--problem", "sq=4,d=4"]):
+            refused = self.attest(*words, code=2, ATTEST_PYTHON=os.path.join(self.folder, "python"))
+            self.assertIn("needs the Python package attest (docs/how-to/install.md)", refused.stderr)
+
     def test_verify(self):
         library = os.path.join(self.folder, "libmine.so")
         shutil.copy(LIBRARY, library)
