@@ -43,7 +43,7 @@ void require_environment() {
   if (access("/dev/shm", W_OK) != 0) {
     throw InvalidProblem(
         "nothing can be written in /dev/shm, which the OpenMP runtime needs; mount it writable "
-        "(docker run --shm-size=64m)");
+        "(docker run --tmpfs /dev/shm, docs/how-to/install.md)");
   }
 #endif
 }

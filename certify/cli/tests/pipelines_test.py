@@ -161,6 +161,9 @@ class Pipelines(unittest.TestCase):
         if "GNU" not in self.attest("--version").stdout:
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertIn("nothing can be written in /dev/shm", done.stderr)
+            page, = re.findall(r"docs/[\w/-]+\.md", done.stderr)
+            with open(os.path.join(os.path.dirname(__file__), "../../..", page), encoding="utf-8") as text:
+                self.assertIn("**A writable /dev/shm**", text.read())
 
     def test_estimate(self):
         done = self.attest("certify", *GOOD, "broken/dv_halved", "--estimate", "--jobs", "2")
