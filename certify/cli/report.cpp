@@ -43,6 +43,7 @@ std::string headline(const CampaignResult& result) {
     const std::string shard = "SHARD " + to_string(result.shard);
     return result.checks == 0 ? warning(shard + " EMPTY") : good(shard + " PASSED");
   }
+  if (word == "unsupported" && result.checks == 0) return warning("NOTHING PROVEN (no check ran)");
   return result.verdict == Verdict::passed ? good("CERTIFIED") : verdict_text(result.verdict);
 }
 

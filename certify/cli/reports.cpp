@@ -80,7 +80,7 @@ void print_certificate(const nlohmann::json& certificate) {
     for (const nlohmann::json& kernel : certificate.at("kernels")) {
       const std::uint64_t cases = kernel.at("cases");
       fmt::print("{}  {}{}  ({}, {} checks passed, {} vacuous)\n", bold(text_of(kernel, "kernel")),
-                 shard, printable(verdict_words(kernel.at("verdict"))),
+                 shard, printable(verdict_of(kernel)),
                  cases_text(cases, kernel.value("planned_cases", cases)),
                  count_text(kernel.at("checks").at("passed")),
                  count_text(kernel.at("checks").at("vacuous")));

@@ -35,6 +35,14 @@ inline std::string verdict_words(const std::string& verdict) {
   return verdict == "violated" ? "refused" : verdict;
 }
 
+/// Returns the verdict of a kernel of a certificate as people read it; "no check ran" where none
+/// did.  [certify/report/html/html_test "no check ran"]
+inline std::string verdict_of(const nlohmann::json& kernel) {
+  const auto verdict = kernel.at("verdict").get<std::string>();
+  const bool none = kernel.at("checks").value("made", 1.0) == 0;  // older ones do not say
+  return verdict == "unsupported" && none ? "no check ran" : verdict_words(verdict);
+}
+
 /// Returns how a finding stands with the list of known failures, "" where it fails the run.
 inline std::string standing_of(bool known, bool undecided) {
   if (known) return "known failure: listed, does not fail the run";

@@ -57,7 +57,7 @@ class Comparer {
     const auto is = after.at("verdict").get<std::string>();
     if (was != is) {
       add(gravity(is) > gravity(was) ? ChangeKind::regression : ChangeKind::improvement,
-          "verdict " + verdict_words(was) + " -> " + verdict_words(is));
+          "verdict " + verdict_of(before) + " -> " + verdict_of(after));
     }
     const json none = nullptr;
     if (before.value("mask", none) != after.value("mask", none) ||

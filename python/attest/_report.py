@@ -55,7 +55,8 @@ class Report:
         kernel, claims = self._kernel, self._kernel["description"]
         worst = ", ".join(f"{name} {of['error_over_bound']:.2g}" for name, of in kernel["worst"].items()
                           if of["error_over_bound"] is not None)
-        lines = [f"{self.kernel}  {self.verdict.upper().replace('_', ' ')}",
+        ran = self.verdict != "unsupported" or kernel["checks"]["made"] > 0
+        lines = [f"{self.kernel}  {self.verdict.upper().replace('_', ' ') if ran else 'NO CHECK RAN'}",
                  f"claims {', '.join(claims['dtypes'] + claims['directions'] + claims['features'])}",
                  f"{kernel['checks']['passed']:,} checks passed on {kernel['cases']:,} cases; worst error "
                  f"over bound: {worst or 'none'}"]

@@ -41,6 +41,11 @@ class Isolation(unittest.TestCase):
         self.assertIsNone(apart.certificate["kernels"][0]["library_sha256"])
         self.assertEqual(apart.certificate["kernels"][0]["worst"], report.certificate["kernels"][0]["worst"])
 
+    def test_no_check(self):
+        report = attest.certify(faulty_functions.right, **{**SMALL, "cases": 0})
+        self.assertEqual(report.verdict, "unsupported")
+        self.assertIn("NO CHECK RAN\n", str(report))
+
     def test_gradients(self):
         words = {**SMALL, "backward": plain_gradients.backward, "only": "reference_backward"}
         report = attest.certify(plain_gradients.attention, **words)

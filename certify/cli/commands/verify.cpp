@@ -38,8 +38,7 @@ void print_certificate(const nlohmann::json& certificate, const Verification& fo
 }
 
 void print_kernel(const nlohmann::json& kernel) {
-  fmt::print("{}  {}\n", bold(text_of(kernel.at("kernel"))),
-             printable(verdict_words(kernel.at("verdict"))));
+  fmt::print("{}  {}\n", bold(text_of(kernel.at("kernel"))), printable(verdict_of(kernel)));
   fmt::print("  ran                      {}\n", text_of(kernel.at("ran")));
   const std::string contract = text_of(kernel.at("contract"));
   fmt::print("  contract                 {}\n", contract.empty() ? "plain float32" : contract);

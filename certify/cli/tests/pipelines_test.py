@@ -141,6 +141,10 @@ class Pipelines(unittest.TestCase):
     def test_max_time(self):
         done = self.attest("certify", "cpu/standard", "--tier", "full", "--max-time", "0.3s", code=3)
         self.assertRegex(done.stdout, r"ended by --max-time after \d+ of \d+ checks")
+        done = self.attest("certify", *GOOD[:-1], "0", "--markdown", "m.md", "--out", "c.json", code=3)
+        self.assertIn("cpu/standard  NOTHING PROVEN (no check ran)  (0 cases,", done.stdout)
+        self.assertIn("| cpu/standard | **no check ran** |", self.read("m.md"))
+        self.assertIn("cpu/standard  no check ran", self.attest("report", "c.json").stdout)
         self.attest("certify", *GOOD, "--max-time", "1.5h")
         for wrong in ("", "0", "-1", "soon", "5x", "nan", "1e9d"):
             refused = self.attest("certify", *GOOD, f"--max-time={wrong}", code=2)

@@ -63,6 +63,11 @@ std::string chip(const std::string& verdict) {
   return fmt::format("<span class=\"chip {}\">{}</span>", tone.style, escaped(tone.word));
 }
 
+std::string kernel_chip(const json& kernel) {
+  const Tone tone = tone_of(kernel.at("verdict").get<std::string>());
+  return fmt::format("<span class=\"chip {}\">{}</span>", tone.style, escaped(verdict_of(kernel)));
+}
+
 // Where the kernel ran, to stand beside its verdict. Older certificates do not say.
 std::string place(const json& kernel) {
   if (!kernel.contains("ran")) return "";
@@ -154,8 +159,8 @@ std::string overview(const json& certificate, const std::string& page) {
         "<tr><td>{}</td><td>{}{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>"
         "<td class=\"n\">{}</td><td class=\"n\">{}</td></tr>",
-        kernel_link(page, k, name), chip(kernel.at("verdict").get<std::string>()), place(kernel),
-        cases_cell(kernel), readable(kernel.at("checks").at("passed").get<double>()),
+        kernel_link(page, k, name), kernel_chip(kernel), place(kernel), cases_cell(kernel),
+        readable(kernel.at("checks").at("passed").get<double>()),
         readable(kernel.at("checks").at("vacuous").get<double>()), kernel.at("findings").size(),
         worst > 0 ? error_ratio_text(worst) : "",
         time == seconds.end() ? "" : fmt::format("{:.1f}", time->get<double>()));
@@ -349,8 +354,7 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
   std::string html = fmt::format(
       "<details class=\"card\" id=\"{}\"{}><summary><div class=\"head\"><h2 class=\"mono\">{}</h2>"
       "{}{}</div><p class=\"soft small\">{}</p></summary>",
-      anchor(index), state, text_of(kernel, "kernel"),
-      chip(kernel.at("verdict").get<std::string>()), place(kernel),
+      anchor(index), state, text_of(kernel, "kernel"), kernel_chip(kernel), place(kernel),
       text_of(description, "summary"));
   // Older certificates do not say.
   if (const json id = kernel.value("library_sha256", json()); id.is_string()) {

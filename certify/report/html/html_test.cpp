@@ -4,6 +4,7 @@
 #include <pugixml.hpp>
 
 #include "certify/audit/seal.hpp"
+#include "certify/report/certificate_fields.hpp"
 #include "certify/report/html/markup.hpp"
 #include "certify/report/html/sampled.hpp"
 #include "certify/report/testing/sample_certificate.hpp"
@@ -98,6 +99,19 @@ TEST_CASE("a law leads to what it says", "[html]") {
 
 TEST_CASE("a roundoff is told for each type of tensors", "[html]") {
   CHECK_THAT(html_report(sample_certificate()), Contains("p_roundoff: bf16 0.00390625, f32 0.0"));
+}
+
+TEST_CASE("a kernel of which no check ran is told so", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& kernel = certificate["kernels"][0];
+  kernel["verdict"] = "unsupported";
+  kernel["checks"] = {{"made", 0}, {"passed", 0}, {"vacuous", 0}};
+  CHECK(count_of(html_report(certificate), "<span class=\"chip warn\">no check ran</span>") == 2);
+  CHECK(verdict_of(kernel) == "no check ran");
+  kernel["checks"]["made"] = 4;
+  CHECK(verdict_of(kernel) == "unsupported");
+  kernel["checks"].erase("made");
+  CHECK(verdict_of(kernel) == "unsupported");
 }
 
 TEST_CASE("processors of shards beside that of the merge are named", "[html]") {

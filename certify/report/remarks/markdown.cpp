@@ -44,7 +44,7 @@ std::string row(const json& kernel, const json& seconds) {
   const auto name = kernel.at("kernel").get<std::string>();
   const auto time = seconds.find(name);
   return fmt::format("| {} | **{}** | {} | {} | {} | {} | {} |\n", cell(name),
-                     cell(verdict_words(kernel.at("verdict"))), count_text(kernel.at("cases")),
+                     cell(verdict_of(kernel)), count_text(kernel.at("cases")),
                      count_text(kernel.at("checks").at("passed")), kernel.at("findings").size(),
                      worst_text(kernel.at("worst")),
                      time == seconds.end() ? "" : fmt::format("{:.0f}", time->get<double>()));
