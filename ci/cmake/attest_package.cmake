@@ -38,6 +38,7 @@ function(attest_install_package)
     COMPATIBILITY SameMajorVersion)
   install(FILES ${PROJECT_BINARY_DIR}/attestConfig.cmake ${PROJECT_BINARY_DIR}/attestConfigVersion.cmake
                 ${PROJECT_SOURCE_DIR}/ci/cmake/attest_certify_library.cmake
+                ${PROJECT_SOURCE_DIR}/ci/cmake/attest_other_compiler.cmake
           DESTINATION ${directory} COMPONENT development)
   attest_install_pages()
   attest_describe_debian_packages()

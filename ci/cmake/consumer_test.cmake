@@ -34,6 +34,35 @@ run(${CMAKE_COMMAND} -S ${SOURCE}/cxx -B ${STAGE}/build -G ${GENERATOR}
 run(${CMAKE_COMMAND} --build ${STAGE}/build)
 run(${STAGE}/build/consumer)
 
+# The example of docs/how-to/cuda-without-a-gpu.md finds its race with each compiler that is here, whichever built
+# the package; one without hooks is refused.
+if(NOT CXX_FLAGS MATCHES "fsanitize|coverage")
+  file(WRITE ${STAGE}/hooks/CMakeLists.txt "cmake_minimum_required(VERSION 3.25)
+project(hooks CXX)
+if(OTHER)
+  set(CMAKE_CXX_COMPILER_ID \${OTHER})
+endif()
+find_package(attest REQUIRED COMPONENTS cxx)
+add_executable(row_sums ${EXAMPLES}/../cuda/row_sums.cpp)
+target_link_libraries(row_sums PRIVATE attest::simt_with_hooks)\n")
+  set(configure_hooks ${CMAKE_COMMAND} -S ${STAGE}/hooks -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${STAGE}/prefix
+      -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
+  find_program(GCC g++)
+  find_program(CLANG NAMES clang++-14 clang++)
+  set(compilers ${CXX_COMPILER} ${GCC} ${CLANG})
+  list(FILTER compilers EXCLUDE REGEX "-NOTFOUND$")
+  foreach(compiler IN LISTS compilers)
+    get_filename_component(name ${compiler} NAME)
+    run(${configure_hooks} -B ${STAGE}/hooks/${name} -DCMAKE_CXX_COMPILER=${compiler})
+    run(${CMAKE_COMMAND} --build ${STAGE}/hooks/${name})
+    execute_process(COMMAND ${STAGE}/hooks/${name}/row_sums OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    string(REGEX MATCH "race: lane 0 reads [^\n]*row_sums.cpp:25" race "${output}")
+    check(race)
+  endforeach()
+  refuse("attest::simt_with_hooks_needs_gcc_or_clang" ${configure_hooks} -B ${STAGE}/hooks/other -DOTHER=Other
+         -DCMAKE_CXX_COMPILER=${CXX_COMPILER})
+endif()
+
 # A kernel's author has a C compiler, the installed header and the installed command.
 run(${C_COMPILER} -O2 -shared -fPIC -I${STAGE}/prefix/include ${EXAMPLES}/attention.c -lm
     -o ${STAGE}/build/libattention.so)
