@@ -1,26 +1,33 @@
 # Last in the top CMakeLists: the files that find_package(attest) reads, and what CPack makes of the
 # components. attest_targets.cmake is for any language, attest_cxx_targets.cmake for find_package(attest
-# COMPONENTS cxx), with a find_dependency line for each outside library that an installed one links.
+# COMPONENTS cxx), with a find_dependency line for each outside library that an installed one links; the
+# package attest-dev recommends what each is in.
 function(attest_install_package)
   include(CMakePackageConfigHelpers)
   attest_write_component_checks()
   get_property(depends GLOBAL PROPERTY ATTEST_INSTALLED_DEPENDS)
   set(ATTEST_FIND_DEPENDENCIES "")
-  foreach(pair "Eigen3::Eigen=Eigen3 3.4 NO_MODULE" "OpenMP::OpenMP_CXX=OpenMP COMPONENTS CXX"
-               "fmt::fmt=fmt" "nlohmann_json::nlohmann_json=nlohmann_json" "CLI11::CLI11=CLI11"
-               "pugixml::pugixml=pugixml" "hwy::hwy=hwy"
-               "Boost::headers=Boost"
-               "OpenSSL::Crypto=OpenSSL COMPONENTS Crypto"
-               "rapidcheck=rapidcheck" "Catch2::Catch2=Catch2"
-               "CUDA::cudart_static=CUDAToolkit")
-    string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")
+  set(ATTEST_CXX_PACKAGES cmake)  # of Debian
+  # target=arguments of find_dependency=package of Debian
+  foreach(row "Eigen3::Eigen=Eigen3 3.4 NO_MODULE=libeigen3-dev" "OpenMP::OpenMP_CXX=OpenMP COMPONENTS CXX=g++ | libomp-dev"
+              "fmt::fmt=fmt=libfmt-dev" "nlohmann_json::nlohmann_json=nlohmann_json=nlohmann-json3-dev"
+              "CLI11::CLI11=CLI11=libcli11-dev" "pugixml::pugixml=pugixml=libpugixml-dev" "hwy::hwy=hwy=libhwy-dev"
+              "Boost::headers=Boost=libboost-dev" "OpenSSL::Crypto=OpenSSL COMPONENTS Crypto=libssl-dev"
+              "rapidcheck=rapidcheck=librapidcheck-dev" "Catch2::Catch2=Catch2=catch2"
+              "CUDA::cudart_static=CUDAToolkit=nvidia-cuda-toolkit" "PkgConfig::MPFR=PkgConfig=pkg-config, libmpfr-dev")
+    string(REGEX MATCH "^([^=]+)=([^=]+)=(.*)$" ignored "${row}")
     if("${CMAKE_MATCH_1}" IN_LIST depends)
+      list(REMOVE_ITEM depends "${CMAKE_MATCH_1}")
       string(APPEND ATTEST_FIND_DEPENDENCIES "find_dependency(${CMAKE_MATCH_2})\n")
+      list(APPEND ATTEST_CXX_PACKAGES "${CMAKE_MATCH_3}")
+      if(CMAKE_MATCH_1 STREQUAL "PkgConfig::MPFR")
+        string(APPEND ATTEST_FIND_DEPENDENCIES "pkg_check_modules(MPFR REQUIRED IMPORTED_TARGET mpfr gmp)\n")
+      endif()
     endif()
   endforeach()
-  if("PkgConfig::MPFR" IN_LIST depends)
-    string(APPEND ATTEST_FIND_DEPENDENCIES "find_dependency(PkgConfig)\n"
-           "pkg_check_modules(MPFR REQUIRED IMPORTED_TARGET mpfr gmp)\n")
+  list(FILTER depends INCLUDE REGEX "::")
+  if(depends)
+    message(FATAL_ERROR "attest: installed libraries link ${depends}: find_package(attest) needs a line for it here")
   endif()
   get_property(ATTEST_CXX_LIBRARIES GLOBAL PROPERTY ATTEST_CXX_LIBRARIES)
   file(STRINGS ${PROJECT_SOURCE_DIR}/core/abi/attest_kernel.h line REGEX "^#define ATTEST_ABI_VERSION ")
@@ -80,7 +87,6 @@ function(attest_describe_debian_packages)
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "attest (= ${PROJECT_VERSION})")
   set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS ON)
   # Of find_package(attest COMPONENTS cxx) alone.
-  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS
-      "cmake, libboost-dev, libcli11-dev, libeigen3-dev, libfmt-dev, libhwy-dev, libmpfr-dev, libpugixml-dev, librapidcheck-dev, nlohmann-json3-dev, pkg-config")
+  list(JOIN ATTEST_CXX_PACKAGES ", " CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS)
   include(CPack)
 endfunction()
