@@ -57,7 +57,9 @@ std::string papers_html(const json& papers, const IndexLinks& links) {
   for (const json& experiment : papers.at("experiments")) {
     const auto counts = counts_of(experiment);
     const std::string to =
-        links.papers.empty() ? "" : links.papers + "#" + experiment.at("name").get<std::string>();
+        links.papers.empty()
+            ? ""
+            : links.papers + "#" + link_path(experiment.at("name").get<std::string>());
     rows += "<tr><td>" + link(to, mathematics(experiment.at("title").get<std::string>())) + "</td>";
     for (std::size_t k = 0; k < counts.size(); ++k) {
       total[k] += counts[k];
@@ -103,7 +105,9 @@ std::string index_page(const json& certificate, const json& papers, const IndexL
         "reproduce.json that attest reproduce wrote");
   }
   try {
-    return page(certificate, papers, links);
+    return page(certificate, papers,
+                {link_path(links.report), link_path(links.certificate), link_path(links.junit),
+                 link_path(links.papers)});
   } catch (const json::exception& error) {
     throw InvalidProblem(std::string("first page: an object is not as its schema says: ") +
                          error.what());

@@ -5,7 +5,7 @@
 
 namespace attest::certify {
 
-/// Files beside the first page, as links from it; empty where there is none.
+/// Files beside the first page, as relative paths from it; empty where there is none.
 struct IndexLinks {
   std::string report;       // html_report of the certificate
   std::string certificate;  // the file itself

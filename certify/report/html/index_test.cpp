@@ -35,6 +35,15 @@ TEST_CASE("the first page links and counts", "[html]") {
   CHECK_THAT(page, !Contains("http") && !Contains("src=") && !Contains("<link"));
 }
 
+TEST_CASE("names that links spell otherwise lead to their files", "[html]") {
+  const IndexLinks links{"r#1.html", "a b?%41.json", "../\u00e4/x:y&'.xml", "#/index.html"};
+  const std::string page = index_page(sample_certificate(), sample_papers(), links);
+  for (const char* link : {"\"r%231.html\"", "\"r%231.html#kernel-2\"", "\"a%20b%3F%2541.json\"",
+                           "\"../%C3%A4/x%3Ay%26%27.xml\"", "\"%23/index.html#two\""}) {
+    CHECK_THAT(page, Contains("href=" + std::string(link)));
+  }
+}
+
 TEST_CASE("the first page without the papers has none of them", "[html]") {
   const std::string page = index_page(sample_certificate(), nullptr, {});
   CHECK_THAT(page, Contains("cpu/good") && !Contains("claims of the papers") && !Contains("href"));

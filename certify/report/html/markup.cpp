@@ -34,6 +34,18 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
+std::string link_path(std::string_view file) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
+  std::string path;
+  for (const char c : file) {
+    path += kPlain.find(c) != std::string_view::npos
+                ? std::string(1, c)
+                : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return path;
+}
+
 std::string breakable(std::string_view problem) {
   std::string text;
   for (const char c : escaped(problem)) text += c == ',' ? ",<wbr/>" : std::string(1, c);

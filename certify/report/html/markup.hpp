@@ -10,6 +10,10 @@ namespace attest::certify {
 /// "escaped"]
 std::string escaped(std::string_view text);
 
+/// Returns a file's relative path as a link has it: all bytes but letters, digits and -._~/ as %23.
+/// [certify/report/html/index_test "names that links spell otherwise"]
+std::string link_path(std::string_view file);
+
 /// The text of a problem, escaped, which is broken after a comma where it does not fit in a line.
 /// [certify/report/html/html_test "problems"]
 std::string breakable(std::string_view problem);
