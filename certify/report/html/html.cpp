@@ -444,6 +444,29 @@ std::string statements_html(const json& kernels) {
   return html + "</dl></section>";
 }
 
+// Older certificates have neither date, commit nor SHA-256.
+std::string origin_html(const json& certificate) {
+  std::string html;
+  const auto add = [&html](const json& object, const char* key, const char* before,
+                           const char* after) {
+    const json value = object.value(key, json());
+    if (!value.is_string() || value.get<std::string>().empty()) return;
+    html += (html.empty() ? "" : ", ") + (before + escaped(value.get<std::string>())) + after;
+  };
+  add(certificate.at("timings"), "date", "made ", "");
+  add(certificate.at("build"), "commit", "by Attest of commit <span class=\"mono\">", "</span>");
+  add(certificate, "sha256", "SHA-256 of the certificate <span class=\"mono\">", "</span>");
+  return html.empty() ? "" : html + "<br/>";
+}
+
+std::string footer(const json& certificate) {
+  const json& build = certificate.at("build");
+  return "<footer>" + origin_html(certificate) + text_of(certificate, "schema") + ", ABI " +
+         certificate.at("abi_version").dump() + ", random-number stream " +
+         certificate.at("stream_version").dump() + "; compiler " + text_of(build, "compiler") +
+         ", <span class=\"mono\">" + text_of(build, "flags") + "</span></footer>";
+}
+
 std::string page(const json& certificate) {
   const json& kernels = certificate.at("kernels");
   std::string html = banner(certificate);
@@ -455,12 +478,7 @@ std::string page(const json& certificate) {
     const bool open = kernels.size() <= kAllOpen || !kernels[k].at("findings").empty();
     html += kernel_html(kernels[k], k, open ? " open" : "");
   }
-  const json& build = certificate.at("build");
-  html += statements_html(kernels);
-  html += "<footer>" + text_of(certificate, "schema") + ", ABI " +
-          certificate.at("abi_version").dump() + ", random-number stream " +
-          certificate.at("stream_version").dump() + "; compiler " + text_of(build, "compiler") +
-          ", <span class=\"mono\">" + text_of(build, "flags") + "</span></footer>";
+  html += statements_html(kernels) + footer(certificate);
   return framed("Attest certificate", html);
 }
 

@@ -239,6 +239,24 @@ TEST_CASE("a page says what the certificate says, in itself", "[html]") {
   CHECK_THAT(html_report(good), Contains("A kernel crashed"));
 }
 
+TEST_CASE("date, commit and SHA-256 stand once, at the foot", "[html]") {
+  nlohmann::json certificate = sample_certificate();
+  const std::string without = html_report(certificate);
+  CHECK_THAT(without, !Contains("of commit") && !Contains("SHA-256 of the certificate"));
+  certificate["timings"]["date"] = "2026-01-31T12:00:00Z";
+  certificate["build"]["commit"] = "0123abcd<b>";
+  seal(certificate);
+  const std::string page = html_report(certificate);
+  const std::string foot = page.substr(page.find("<footer>"));
+  const auto sum = certificate["sha256"].get<std::string>();
+  for (const std::string& once : {std::string("made 2026-01-31T12:00:00Z, by Attest of commit"),
+                                  std::string(">0123abcd&lt;b&gt;<"), ">" + sum + "<"}) {
+    CAPTURE(once);
+    CHECK(count_of(page, once) == 1);
+    CHECK_THAT(foot, Contains(once));
+  }
+}
+
 TEST_CASE("elements are closed in order", "[html]") {
   std::string page = html_report(sample_certificate());
   // HTML's empty elements, closed for an XML parser.
