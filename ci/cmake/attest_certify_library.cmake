@@ -10,6 +10,8 @@
 # TIER is smoke unless told otherwise. PROBLEMS names a file of problems to judge beside the campaign's,
 # OPTIONS are further ones of `attest certify`. A campaign runs alone, for it uses all processors; TIMEOUT
 # is an hour. <build>/attest/<test>/ then has certificate.json, report.html, junit.xml and failures/.
+# PROBLEMS must be there already, unless a command makes it (the property GENERATED). Where no
+# enable_testing() reaches the folder a warning says so: CTest would run nothing.
 function(attest_certify_library target)
   cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIER;SEED;PROBLEMS;TIMEOUT" "KERNELS;OPTIONS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
@@ -39,9 +41,18 @@ function(attest_certify_library target)
   endif()
   if(DEFINED ARG_PROBLEMS)
     get_filename_component(problems "${ARG_PROBLEMS}" ABSOLUTE)
+    get_source_file_property(generated "${problems}" GENERATED)
+    if(NOT generated AND (NOT EXISTS "${problems}" OR IS_DIRECTORY "${problems}"))
+      message(FATAL_ERROR "attest_certify_library(${target}): PROBLEMS: there is no file ${problems}")
+    endif()
     list(APPEND options --problems ${problems})
   endif()
 
+  get_property(asked DIRECTORY PROPERTY ATTEST_ASKED_FOR_TESTING)
+  if(NOT asked)  # at the folder's end, for enable_testing() may come after this call
+    set_property(DIRECTORY PROPERTY ATTEST_ASKED_FOR_TESTING YES)
+    cmake_language(DEFER CALL attest_ask_for_testing)
+  endif()
   add_test(NAME ${target}.loads COMMAND attest::attest list $<TARGET_FILE:${target}>)
   set_tests_properties(${target}.loads PROPERTIES FIXTURES_SETUP attest_${target}_loads TIMEOUT 60)
 
@@ -62,4 +73,11 @@ function(attest_certify_library target)
     set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED attest_${target}_loads
                                             PROCESSORS ${processors} TIMEOUT ${ARG_TIMEOUT} LABELS attest)
   endforeach()
+endfunction()
+
+# Called at the end of a folder that has such tests.
+function(attest_ask_for_testing)
+  if(NOT CMAKE_TESTING_ENABLED AND (NOT DEFINED BUILD_TESTING OR BUILD_TESTING))
+    message(WARNING "attest_certify_library: CTest will run no test of ${CMAKE_CURRENT_SOURCE_DIR}; call enable_testing() in the top CMakeLists.txt, before add_subdirectory")
+  endif()
 endfunction()
