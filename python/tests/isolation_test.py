@@ -1,5 +1,8 @@
 """Certifies functions in interpreters of their own: harm is a finding, and the campaign goes on."""
 
+import contextlib
+import importlib
+import io
 import json
 import os
 import pathlib
@@ -45,6 +48,19 @@ class Isolation(unittest.TestCase):
         report = attest.certify(faulty_functions.right, **{**SMALL, "cases": 0})
         self.assertEqual(report.verdict, "unsupported")
         self.assertIn("NO CHECK RAN\n", str(report))
+
+    def test_an_import_that_prints(self):
+        """It is the module's own affair, and no call's."""
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(sys, "path", [folder, *sys.path]), \
+                contextlib.redirect_stdout(io.StringIO()):
+            pathlib.Path(folder, "talking.py").write_text(textwrap.dedent("""\
+                from plain.attention import attention
+                print("imported")
+                def right(q, k, v):
+                    return attention(q, k, v)
+                """))
+            report = attest.certify(importlib.import_module("talking").right, **SMALL)
+        self.assertEqual((report.verdict, report.findings), ("law_holds", []), str(report))
 
     def test_gradients(self):
         words = {**SMALL, "backward": plain_gradients.backward, "only": "reference_backward"}
