@@ -37,10 +37,37 @@ int urgency(const Batch& batch, const FailedChecks& first) {
   return of_law != first.end() && of_law->first == law ? 1 : 2;
 }
 
+std::int64_t scores_of(const Problem& p) {
+  return p.batch * p.num_heads_q * p.seqlen_q * p.seqlen_k;
+}
+
+// The position in a batch whose case has the fewest scores.
+std::uint64_t smallest_position(const std::vector<PlannedCase>& plan, const Batch& batch) {
+  const auto scores = [&](std::uint64_t position) { return scores_of(plan[position].c.problem); };
+  return *std::min_element(batch.positions.begin(), batch.positions.end(),
+                           [&](std::uint64_t a, std::uint64_t b) { return scores(a) < scores(b); });
+}
+
+// The batch that one process soaks for long: a whole one of the first law, with the smallest case.
+// None in a campaign of a few cases.
+const Batch* soaked_long(const std::vector<PlannedCase>& plan, const std::vector<Batch>& batches) {
+  const Batch* best = nullptr;
+  std::int64_t fewest = 0;
+  for (const Batch& batch : batches) {
+    if (batch.law != batches.front().law || batch.positions.size() < kBatchLength) continue;
+    const std::int64_t scores = scores_of(plan[smallest_position(plan, batch)].c.problem);
+    if (scores == 0 || (best != nullptr && scores >= fewest)) continue;
+    best = &batch;
+    fewest = scores;
+  }
+  return best;
+}
+
 // Everything the threads share.
 class Batches {
  public:
-  Batches(Run& run, const std::vector<PlannedCase>& plan) : run_(run), plan_(plan) {}
+  Batches(Run& run, const std::vector<PlannedCase>& plan, const Batch* soaked_long)
+      : run_(run), plan_(plan), soaked_long_(soaked_long) {}
 
   // Tells whether an earlier run has carried the batch out to its end.
   bool known(const Batch& batch) const {
@@ -91,15 +118,24 @@ class Batches {
   void soak(const Batch& batch) {
     if (!worker::is_isolated(run_.kernel)) return;
     for (std::size_t made = batch.positions.size(); made < kBatchLength; ++made) {
-      const std::uint64_t position = batch.positions[made % batch.positions.size()];
-      if (run_.interrupted()) return;
-      proptest::Case c = plan_[position].c;
-      const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
-      if (!fails(result.verdict)) continue;
-      note(run_, name_of(batch, position), record_of(result, c.seed));
-      tell_failure(batch);
-      return;
+      if (!holds_again(batch, batch.positions[made % batch.positions.size()])) return;
     }
+    if (&batch != soaked_long_) return;
+    const std::uint64_t smallest = smallest_position(plan_, batch);
+    for (std::size_t made = kBatchLength; made < kLongSoak; ++made) {
+      if (!holds_again(batch, smallest)) return;
+    }
+  }
+
+  // Checks a case once more; false where the soak ends.
+  bool holds_again(const Batch& batch, std::uint64_t position) {
+    if (run_.interrupted()) return false;
+    proptest::Case c = plan_[position].c;
+    const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
+    if (!fails(result.verdict)) return true;
+    note(run_, name_of(batch, position), record_of(result, c.seed));
+    tell_failure(batch);
+    return false;
   }
 
   void tell_failure(const Batch& batch) {
@@ -132,6 +168,7 @@ class Batches {
 
   Run& run_;
   const std::vector<PlannedCase>& plan_;
+  const Batch* soaked_long_;
   std::mutex mutex_;
   std::map<const proptest::Law*, std::uint64_t> failures_;
 };
@@ -186,7 +223,7 @@ void run_batches(Run& run, const std::vector<PlannedCase>& plan,
   std::stable_sort(mine.begin(), mine.end(), [&run](const Batch* a, const Batch* b) {
     return urgency(*a, run.first) < urgency(*b, run.first);
   });
-  Batches shared(run, plan);
+  Batches shared(run, plan, soaked_long(plan, batches));
   run_parallel(run.jobs, mine.size(), [&](std::size_t k) {
     if (!run.interrupted()) shared.carry_out(*mine[k]);
   });

@@ -4,6 +4,7 @@
 
 #include "certify/findings/state_finding.hpp"
 #include "certify/findings/thread_race.hpp"
+#include "certify/plan/plan.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
 #include "proptest/laws/trials/trial.hpp"
@@ -108,7 +109,7 @@ class Shrinker {
 
   // A case that fails only after others says so, for its line alone would not reproduce it.
   void note_state(const std::vector<Case>& sequence) {
-    constexpr int kMostChecks = 64;
+    constexpr auto kMostChecks = static_cast<int>(kBatchLength + kLongSoak);
     const auto checks = worker::checks_until_failure(law_, kernel_, finding_.shrunk, kMostChecks);
     if (checks == 1) return;
     if (checks) {

@@ -25,6 +25,10 @@ const std::set<std::string>& reference_laws();
 /// Cases in a batch: long enough that a kernel's faults of state show, short enough to share.
 inline constexpr std::uint64_t kBatchLength = 16;
 
+/// Checks that one process of a campaign makes, the last of them of one small case: more calls than
+/// a process may leave threads after.
+inline constexpr std::uint64_t kLongSoak = 160;
+
 /// The checks of one law on a few cases in a row. A batch is run by one thread, with worker
 /// processes of its own, so that its results do not depend on what other batches do.
 struct Batch {
