@@ -37,8 +37,10 @@ int urgency(const Batch& batch, const FailedChecks& first) {
   return of_law != first.end() && of_law->first == law ? 1 : 2;
 }
 
+// A problem without scores counts as the largest: little happens in its calls.
 std::int64_t scores_of(const Problem& p) {
-  return p.batch * p.num_heads_q * p.seqlen_q * p.seqlen_k;
+  const std::int64_t scores = p.batch * p.num_heads_q * p.seqlen_q * p.seqlen_k;
+  return scores > 0 ? scores : std::numeric_limits<std::int64_t>::max();
 }
 
 // The position in a batch whose case has the fewest scores.
@@ -56,7 +58,7 @@ const Batch* soaked_long(const std::vector<PlannedCase>& plan, const std::vector
   for (const Batch& batch : batches) {
     if (batch.law != batches.front().law || batch.positions.size() < kBatchLength) continue;
     const std::int64_t scores = scores_of(plan[smallest_position(plan, batch)].c.problem);
-    if (scores == 0 || (best != nullptr && scores >= fewest)) continue;
+    if (best != nullptr && scores >= fewest) continue;
     best = &batch;
     fewest = scores;
   }

@@ -79,8 +79,15 @@ nlohmann::json host_json() {
           {"threads", std::thread::hardware_concurrency()}};
 }
 
-std::string kind_word(const nlohmann::json& of_host) {
-  return of_host.is_string() ? of_host.get<std::string>() : "none";
+std::optional<OtherKind> other_kind(const nlohmann::json& one, const nlohmann::json& other) {
+  const auto word = [](const nlohmann::json& host, const char* key) -> std::string {
+    const bool named = host.is_object() && host.contains(key) && host.at(key).is_string();
+    return named ? host.at(key).get<std::string>() : "none";
+  };
+  for (const char* const key : {"machine", "cpu_target"}) {
+    if (word(one, key) != word(other, key)) return OtherKind{key, word(one, key), word(other, key)};
+  }
+  return std::nullopt;
 }
 
 std::string version() { return ATTEST_BUILD_VERSION; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,14 @@ namespace attest::certify {
 /// on the CPU (null: not told). No host name.
 nlohmann::json host_json();
 
-/// Returns a machine or cpu_target of host_json() as messages say it.
-std::string kind_word(const nlohmann::json& of_host);
+/// In what two kinds of machine differ: "machine" or "cpu_target", and both values as words.
+struct OtherKind {
+  std::string key, one, other;
+};
+
+/// Compares the kinds of machine that two objects with members of host_json() name; nothing where
+/// they are one. What is no object names none.  [certify/campaign/sharing_test "merging"]
+std::optional<OtherKind> other_kind(const nlohmann::json& one, const nlohmann::json& other);
 
 /// Tells host_json() which instructions the built-in kernels of cpu/ use, where there are any.
 /// [certify/campaign/host_test]

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
-#include <string_view>
 
 #include "certify/campaign/code_content.hpp"
 #include "certify/campaign/host.hpp"
@@ -99,15 +98,13 @@ json member(const json& header, const std::string& key) {
 
 // Results of a machine of another kind, or of other instructions of one.
 void refuse_other_kind(const json& got, const json& expected, const std::string& where) {
-  for (const char* const key : {"machine", "cpu_target"}) {
-    const json value = member(expected, key), other = member(got, key);
-    if (other == value) continue;
-    throw InvalidProblem(fmt::format(
-        "'{}' holds results of host.{} {}, and this machine has {}: built-in kernels and bounds "
-        "depend on it; go on on a machine of that kind{}",
-        where, key, kind_word(other), kind_word(value),
-        key == std::string_view("cpu_target") ? ", or with the same ATTEST_CPU_TARGET" : ""));
-  }
+  const auto found = other_kind(expected, got);
+  if (!found) return;
+  throw InvalidProblem(fmt::format(
+      "'{}' holds results of host.{} {}, and this machine has {}: built-in kernels and bounds "
+      "depend on it; go on on a machine of that kind{}",
+      where, found->key, found->other, found->one,
+      found->key == "cpu_target" ? ", or with the same ATTEST_CPU_TARGET" : ""));
 }
 
 // Kernels that differ in nothing but the bytes of their files were built again.

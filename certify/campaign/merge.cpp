@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <string_view>
 
 #include "certify/audit/seal.hpp"
 #include "certify/campaign/host.hpp"
@@ -45,15 +44,13 @@ proptest::Tier tier_of(const std::string& word) {
 // Requires that a shard ran on a machine of the kind of the first one's.
 void require_one_kind(const json& first, const std::string& first_name, const json& host,
                       const std::string& name) {
-  for (const char* const key : {"machine", "cpu_target"}) {
-    const json one = first.value(key, json(nullptr)), other = host.value(key, json(nullptr));
-    if (one == other) continue;
-    throw InvalidProblem(fmt::format(
-        "'{}' ran with host.{} {}, '{}' with {}: built-in kernels and bounds depend on it; run the "
-        "shards on machines of one kind{}",
-        first_name, key, kind_word(one), name, kind_word(other),
-        key == std::string_view("cpu_target") ? ", or all with one ATTEST_CPU_TARGET" : ""));
-  }
+  const auto found = other_kind(first, host);
+  if (!found) return;
+  throw InvalidProblem(fmt::format(
+      "'{}' ran with host.{} {}, '{}' with {}: built-in kernels and bounds depend on it; run the "
+      "shards on machines of one kind{}",
+      first_name, found->key, found->one, name, found->other,
+      found->key == "cpu_target" ? ", or all with one ATTEST_CPU_TARGET" : ""));
 }
 
 MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shards asked,
