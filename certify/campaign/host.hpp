@@ -18,7 +18,8 @@ struct OtherKind {
 };
 
 /// Compares the kinds of machine that two objects with members of host_json() name; nothing where
-/// they are one. What is no object names none.  [certify/campaign/sharing_test "merging"]
+/// they are one. Takes another value than an object for one without names.
+/// [certify/campaign/sharing_test "merging"]
 std::optional<OtherKind> other_kind(const nlohmann::json& one, const nlohmann::json& other);
 
 /// Tells host_json() which instructions the built-in kernels of cpu/ use, where there are any.
