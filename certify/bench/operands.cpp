@@ -5,6 +5,7 @@
 
 #include "core/features/bias_tensor.hpp"
 #include "core/features/pages.hpp"
+#include "core/workspace.hpp"
 
 namespace attest::certify {
 namespace {
@@ -124,9 +125,7 @@ const Operands::Space& Operands::space_for(const attest_kernel& kernel, Directio
   for (Space& space : spaces_) {
     if (space.owner == &kernel && space.direction == flag) return space;
   }
-  const std::size_t bytes = kernel.workspace_bytes == nullptr
-                                ? 0
-                                : kernel.workspace_bytes(kernel.self, form_.get(), flag);
+  const std::size_t bytes = workspace_bytes_of(kernel, *form_.get(), flag);
   Space& space = spaces_.emplace_back(Space{&kernel, flag, bytes, nullptr});
   if (bytes > 0) {
     space.data.reset(static_cast<std::byte*>(::operator new(bytes, kCacheLine)));

@@ -6,6 +6,7 @@
 
 #include "certify/worker/process/sanitizers.hpp"
 #include "core/error.hpp"
+#include "core/workspace.hpp"
 #include "proptest/judge/loss.hpp"
 #include "proptest/judge/run.hpp"
 
@@ -72,10 +73,7 @@ attest_kernel instrumented(const Instrumented& whole, Direction direction) {
   kernel.self = const_cast<Instrumented*>(&whole);
   kernel.workspace_bytes = [](const void* self, const attest_problem* problem,
                               std::uint32_t directions) -> std::size_t {
-    const attest_kernel& inner = self_of(self).kernel;
-    return inner.workspace_bytes == nullptr
-               ? 0
-               : inner.workspace_bytes(inner.self, problem, directions);
+    return workspace_bytes_of(self_of(self).kernel, *problem, directions);
   };
   if (direction == Direction::forward) {
     kernel.forward = [](const void* self, const attest_forward_args* args) {

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/rng.hpp"
+#include "core/workspace.hpp"
 #include "fixtures/models.hpp"
 #include "proptest/judge/compare.hpp"
 #include "proptest/judge/loss.hpp"
@@ -14,13 +15,6 @@ namespace attest::certify {
 namespace {
 
 using proptest::Case;
-
-std::size_t workspace_bytes_of(const attest_kernel& kernel, const attest_problem& problem,
-                               std::uint32_t direction) {
-  return kernel.workspace_bytes == nullptr
-             ? 0
-             : kernel.workspace_bytes(kernel.self, &problem, direction);
-}
 
 // A schedule on the counting machine as a kernel that describes itself as another does.
 class CountingKernel {

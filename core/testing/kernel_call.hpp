@@ -10,6 +10,7 @@
 #include "core/problem.hpp"
 #include "core/rng.hpp"
 #include "core/testing/stored_tensor.hpp"
+#include "core/workspace.hpp"
 
 /// The calls of a kernel that tests of every room make.
 namespace attest::testing {
@@ -26,9 +27,7 @@ class CallWorkspace {
   /// Sets the arguments' workspace; the one given before is gone.
   template <class Args>
   void give(Args& args, const attest_kernel& kernel, std::uint32_t direction) {
-    const std::size_t bytes = kernel.workspace_bytes == nullptr
-                                  ? 0
-                                  : kernel.workspace_bytes(kernel.self, args.problem, direction);
+    const std::size_t bytes = workspace_bytes_of(kernel, *args.problem, direction);
     bytes_ = GuardedBytes(bytes);
     args.workspace = bytes > 0 ? bytes_.data() : nullptr;
     args.workspace_bytes = bytes;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/workspace.hpp"
 #include "gpu/device/kernels/require.cuh"
 #include "gpu/device/staging.hpp"
 
@@ -40,11 +41,6 @@ void* next_stream() {
 struct StagedKernel::State {
   const attest_kernel* inner;
   std::string summary;
-
-  std::size_t workspace_bytes(const attest_problem& problem, std::uint32_t direction) const {
-    if (inner->workspace_bytes == nullptr) return 0;
-    return inner->workspace_bytes(inner->self, &problem, direction);
-  }
 };
 
 namespace {
@@ -107,7 +103,7 @@ attest_status run(const void* self, const Arguments* host) {
       tensor = staging.tensor(operand.name, tensor, operand.use);
     }
     if (staging.too_large()) return ATTEST_UNSUPPORTED;
-    arguments.workspace_bytes = state.workspace_bytes(*host->problem, kDirection);
+    arguments.workspace_bytes = workspace_bytes_of(*state.inner, *host->problem, kDirection);
     arguments.workspace = staging.workspace(arguments.workspace_bytes);
     arguments.stream = next_stream();
     staging.fill(arguments.stream);

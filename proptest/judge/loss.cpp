@@ -8,6 +8,7 @@
 #include "core/dtype/dtype_range.hpp"
 #include "core/numerics.hpp"
 #include "core/rng.hpp"
+#include "core/workspace.hpp"
 #include "proptest/judge/buffer.hpp"
 
 namespace attest::proptest {
@@ -107,9 +108,7 @@ LossRun run_loss(const attest_kernel& kernel, const Problem& problem, const Loss
   Buffer dY("dY", problem.dtype, strided(values.Y.view(), problem.strides));
   const KernelTensor d_x(dX, offset), d_y(dY, offset);
   const AbiProblem form(problem, of.threads, kernel.description.features);
-  Workspace space(kernel.workspace_bytes == nullptr
-                      ? 0
-                      : kernel.workspace_bytes(kernel.self, form.get(), ATTEST_LOSS_GRADIENT));
+  Workspace space(workspace_bytes_of(kernel, *form.get(), ATTEST_LOSS_GRADIENT));
   CallWords words;
   const attest_loss_args args{sizeof(attest_loss_args),
                               form.get(),

@@ -10,6 +10,7 @@
 #include "core/features/bias_tensor.hpp"
 #include "core/features/pages.hpp"
 #include "core/rng.hpp"
+#include "core/workspace.hpp"
 #include "proptest/judge/buffer.hpp"
 #include "proptest/judge/past_lengths.hpp"
 
@@ -18,13 +19,6 @@ namespace {
 
 DType scalar_dtype(const Problem& problem) {
   return problem.dtype == DType::f64 ? DType::f64 : DType::f32;
-}
-
-Workspace workspace_for(const attest_kernel& kernel, const attest_problem& problem,
-                        std::uint32_t direction) {
-  return Workspace(kernel.workspace_bytes == nullptr
-                       ? 0
-                       : kernel.workspace_bytes(kernel.self, &problem, direction));
 }
 
 // The bias of a call, and its gradient.
@@ -174,7 +168,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   };
 
   CallWords words;
-  Workspace forward_space = workspace_for(kernel, *form.get(), ATTEST_FORWARD);
+  Workspace forward_space(workspace_bytes_of(kernel, *form.get(), ATTEST_FORWARD));
   const attest_forward_args forward{sizeof(attest_forward_args),
                                     form.get(),
                                     q.get(),
@@ -218,7 +212,7 @@ KernelRun run(const attest_kernel& kernel, const Problem& problem, const InputVa
   const bool has_sinks = problem.sinks != Sinks::none;
   const KernelTensor d_o(dO.buffer, offset), d_lse(dLSE.buffer, offset), d_q(dQ, offset),
       d_k(dK, offset), d_v(dV, offset), d_sinks(dSinks, offset);
-  Workspace backward_space = workspace_for(kernel, *form.get(), ATTEST_BACKWARD);
+  Workspace backward_space(workspace_bytes_of(kernel, *form.get(), ATTEST_BACKWARD));
   const attest_backward_args backward{
       sizeof(attest_backward_args),
       form.get(),
