@@ -17,7 +17,6 @@ struct SequenceRows {
   std::int64_t stride, columns;
 
   const float* operator[](std::int64_t row) const { return first + row * stride; }
-  SequenceRows from(std::int64_t row) const { return {(*this)[row], stride, columns}; }
 };
 
 /// Entries begin .. begin + count - 1 of a list. Requires: count <= kGathered.

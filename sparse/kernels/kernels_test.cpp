@@ -9,8 +9,8 @@
 #include "core/testing/nightly.hpp"
 #include "cpu/kernels/tiles/geometry.hpp"
 #include "cpu/testing/judged_call.hpp"
+#include "sparse/kernels/input_rows.hpp"
 #include "sparse/kernels/kernel.hpp"
-#include "sparse/kernels/key_rows.hpp"
 
 namespace attest::sparse {
 namespace {
@@ -276,12 +276,13 @@ TEST_CASE("rows of float32 are read where they lie", "[sparse]") {
     std::vector<std::int64_t> strides(V.strides, V.strides + 4);
     strides[3] = stride;
     V.strides = strides.data();
-    std::vector<float> space(static_cast<std::size_t>(KeyRows::floats(*call.form.get(), 4)));
+    const StoredRows stored = stored_keys(*call.form.get());
+    std::vector<float> space(static_cast<std::size_t>(InputRows::floats(stored, 4)));
     Pieces pieces(space.data());
-    const KeyRows rows(*call.form.get(), V, pieces);
+    const InputRows rows(V, stored, pieces);
     CHECK((pieces.rest() != space.data()) == rows.is_packed());
     if (!rows.is_packed()) {
-      const float* const third = rows.of(cpu::batch_of(*call.form.get(), 1), 1)[3];
+      const float* const third = rows.at(1, 2, 1)[1];
       CHECK(*third == static_cast<float>(call.V.view()(1, 3, 1, 0)));
     }
     return rows.is_packed();

@@ -4,14 +4,18 @@
 
 #include "core/abi/attest_kernel.h"
 #include "cpu/kernels/tiles/geometry.hpp"
-#include "sparse/kernels/gathered.hpp"
 
-/// Rows that many tiles meet, converted to float32 once a call and laid one after another.
+/// Rows of float32 in the workspace of a call, one after another.
 namespace attest::sparse {
 
-/// Queries and keys of all batch entries, as their tensors hold them.
-std::int64_t stored_queries(const attest_problem& problem);
-std::int64_t stored_keys(const attest_problem& problem);
+/// The rows of Q or K as their tensors hold them.
+struct StoredRows {
+  std::int64_t heads;
+  std::int64_t count;     // of one head, in all batch entries
+  std::int64_t of_entry;  // of one head and batch entry, where entries are not packed
+};
+StoredRows stored_queries(const attest_problem& problem);
+StoredRows stored_keys(const attest_problem& problem);
 
 /// Where a batch entry begins among them.
 inline std::int64_t first_query(const attest_problem& problem, const cpu::Batch& batch) {
@@ -33,16 +37,7 @@ struct PackedRows {
   float* at(std::int64_t head, std::int64_t row) const {
     return data + (head * rows + row) * columns;
   }
-  /// Returns the rows of a head from row `first` on.
-  SequenceRows of(std::int64_t head, std::int64_t first) const {
-    return {at(head, first), columns, columns};
-  }
 };
-
-/// x[0], x[stride], ... become 0: `count` of them.
-inline void clear_column(float* x, std::int64_t stride, std::int64_t count) {
-  for (std::int64_t c = 0; c < count; ++c) x[c * stride] = 0;
-}
 
 /// Hands out the pieces of a workspace of floats.
 class Pieces {
@@ -54,8 +49,8 @@ class Pieces {
     next_ += floats;
     return piece;
   }
-  PackedRows rows(std::int64_t heads, std::int64_t rows, std::int64_t columns) {
-    return {take(PackedRows::floats(heads, rows, columns)), rows, columns};
+  PackedRows rows(const StoredRows& stored, std::int64_t columns) {
+    return {take(PackedRows::floats(stored.heads, stored.count, columns)), stored.count, columns};
   }
   /// Returns the memory that is left.
   float* rest() const { return next_; }

@@ -24,22 +24,6 @@ inline constexpr std::int64_t kSplitKeys = 6 * kBlockK;
 /// The score of a head's sink, -inf without sinks.
 float sink_of(const attest_problem& problem, std::int64_t head);
 
-/// Adds to MovedWords, or to none.
-class WordCounter {
- public:
-  explicit WordCounter(MovedWords* words) : words_(words) {}
-  bool counts() const { return words_ != nullptr; }
-  void read(std::int64_t words) const {
-    if (words_ != nullptr) words_->reads += words;
-  }
-  void write(std::int64_t words) const {
-    if (words_ != nullptr) words_->writes += words;
-  }
-
- private:
-  MovedWords* words_;
-};
-
 /// The query heads that share one head of K and V.
 inline std::int64_t group_of(const attest_problem& problem) {
   return problem.num_heads_q / problem.num_heads_kv;

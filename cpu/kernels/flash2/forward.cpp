@@ -9,10 +9,10 @@
 #include "cpu/kernels/flash2/flash2.hpp"
 #include "cpu/kernels/kernel.hpp"
 #include "cpu/kernels/nonfinite/special_values.hpp"
+#include "cpu/kernels/tiles/panel_sums.hpp"
 #include "cpu/kernels/tiles/query_rows.hpp"
 #include "cpu/kernels/tiles/score_panel.hpp"
 #include "cpu/kernels/tiles/tensor_io.hpp"
-#include "cpu/kernels/vectors/arithmetic.hpp"
 #include "cpu/kernels/vectors/panels.hpp"
 
 namespace attest::cpu {
@@ -83,17 +83,6 @@ struct Task {
   std::int64_t heads = 1;
 };
 
-// A panel of the block with its sums. O has a row for each column, of lanes; with few queries a row
-// for each query.
-struct PanelSums {
-  QueryRows rows;
-  QueryPanel panel;
-  float *Qt, *O, *m, *l;
-
-  std::int64_t row_stride(std::int64_t dv) const { return panel.is_few() ? dv : 1; }
-  std::int64_t column_stride() const { return panel.is_few() ? 1 : panel.lanes(); }
-};
-
 class Forward {
  public:
   Forward(const attest_forward_args& args, std::int64_t b, MovedWords* words)
@@ -103,6 +92,7 @@ class Forward {
         pages_(pages_of(problem_, b)),
         first_key_(pages_.table == nullptr ? batch_.k_begin : 0),
         scores_(problem_, batch_, args.bias),
+        pass_(args, batch_, words),
         words_(words) {}
 
   void run(const Task& task, float* shared, Arena arena) const {
@@ -124,7 +114,7 @@ class Forward {
     const bool is_whole = splits_of(problem_, batch_) == 1;
     for (const PanelSums& one : panels) {
       if (is_whole) {
-        finish(one, tile);
+        pass_.finish(one, tile);
       } else {
         leave(one, part_at(shared, one.panel, task.part));
       }
@@ -183,7 +173,7 @@ class Forward {
       }
       words_.read(panel.count() * (dv + 2));
     }
-    finish(sums, tile);
+    pass_.finish(sums, tile);
   }
 
   float* part_at(float* shared, const QueryPanel& panel, std::int64_t part) const {
@@ -193,27 +183,14 @@ class Forward {
            panel.first() / kPanelLanes * panel_floats(problem_);
   }
 
-  RowBlock tensor_rows(std::int64_t query, std::int64_t count, std::int64_t head) const {
-    return {batch_.tensor_batch, batch_.q_begin + query, count, head};
-  }
-
   // Sums before the first key; a sink is in those of the first part.
   void begin(const PanelSums& one, bool with_sinks, float* tile) const {
-    const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
-    const QueryPanel& panel = one.panel;
-    one.rows.for_runs(
-        panel.first(), panel.count(),
-        [&](std::int64_t head, std::int64_t query, std::int64_t count, std::int64_t row) {
-          load_rows(*args_.Q, tensor_rows(query, count, head), tile + (row - panel.first()) * d);
-        });
-    words_.read(panel.count() * d);
-    pack_panel(tile, d, panel.count(), d, panel.lanes(), one.Qt);
-    std::fill(one.O, one.O + dv * panel.lanes(), 0.0f);
-    for (std::int64_t lane = 0; lane < panel.lanes(); ++lane) {
-      const bool exists = lane < panel.count() && panel.query(lane) < batch_.queries;
-      const float sink = exists && with_sinks ? sink_of(problem_, panel.head(lane)) : kEmpty;
+    pass_.begin(one, tile);
+    for (std::int64_t lane = 0; with_sinks && lane < one.panel.count(); ++lane) {
+      const float sink = sink_of(problem_, one.panel.head(lane));
+      if (sink == kEmpty || one.panel.query(lane) >= batch_.queries) continue;
       one.m[lane] = sink * std::numbers::log2e_v<float>;
-      one.l[lane] = sink == kEmpty ? 0.0f : 1.0f;
+      one.l[lane] = 1;
     }
   }
 
@@ -314,48 +291,13 @@ class Forward {
   // O = O rescale + P V.
   void add_values(const PanelSums& one, const Values& V, std::int64_t key, std::int64_t keys,
                   const float* P, const float* rescale) const {
-    const std::int64_t dv = problem_.head_dim_v, lanes = one.panel.lanes(),
-                       count = one.panel.count();
-    if (one.panel.is_few()) {
-      for (std::int64_t lane = 0; lane < count; ++lane) {
-        scale_row(one.O + lane * dv, dv, rescale[lane]);
-      }
-      multiply_add({one.O, dv, {P, 1, lanes}, V.rows.data, V.rows.stride, count, dv, keys});
-    } else {
-      scale_multiply_add({one.O, lanes, {V.rows.data, 1, V.rows.stride}, P, lanes, dv, lanes, keys},
-                         rescale);
-    }
-    for (std::int64_t lane = 0; lane < count && !V.special.empty(); ++lane) {
+    const std::int64_t dv = problem_.head_dim_v, lanes = one.panel.lanes();
+    pass_.add_values(one, V.rows, keys, P, rescale);
+    for (std::int64_t lane = 0; lane < one.panel.count() && !V.special.empty(); ++lane) {
       add_special_values(args_, batch_, V.special,
                          {one.panel.head(lane), one.panel.query(lane), key, P + lane, lanes,
                           one.O + lane * one.row_stride(dv), one.column_stride()});
     }
-  }
-
-  // Divides O by l and stores it; LSE = m + log l, -inf where no score was above -inf.
-  void finish(const PanelSums& one, float* tile) const {
-    const std::int64_t dv = problem_.head_dim_v;
-    if (one.panel.is_few()) {
-      std::copy_n(one.O, one.panel.count() * dv, tile);
-    } else {
-      unpack_panel(one.O, one.panel.lanes(), one.panel.count(), dv, tile, dv);
-    }
-    for (std::int64_t lane = 0; lane < one.panel.count(); ++lane) {
-      if (one.l[lane] != 0) scale_row(tile + lane * dv, dv, 1.0f / one.l[lane]);
-      one.m[lane] = static_cast<float>(static_cast<double>(one.m[lane]) * std::numbers::ln2 +
-                                       std::log(static_cast<double>(one.l[lane])));
-    }
-    one.rows.for_runs(
-        one.panel.first(), one.panel.count(),
-        [&](std::int64_t head, std::int64_t query, std::int64_t count, std::int64_t row) {
-          const std::int64_t lane = row - one.panel.first();
-          const RowBlock block = tensor_rows(query, count, head);
-          store_rows(*args_.O, block, tile + lane * dv);
-          words_.write(count * dv);
-          if (args_.LSE == nullptr) return;
-          store_scalars(*args_.LSE, block, one.m + lane);
-          words_.write(count);
-        });
   }
 
   const attest_forward_args& args_;
@@ -364,6 +306,7 @@ class Forward {
   PageRow pages_;
   std::int64_t first_key_;
   PanelScores scores_;
+  PanelForward pass_;
   WordCounter words_;
 };
 

@@ -15,10 +15,10 @@ constexpr float kLog2e = std::numbers::log2e_v<float>;
 }  // namespace
 
 QueryPanel::QueryPanel(const attest_problem& problem, const Batch& batch, const QueryRows& rows,
-                       std::int64_t first)
+                       std::int64_t first, std::int64_t most)
     : rows_(rows),
       first_(first),
-      count_(std::min(kPanelLanes, rows.count() - first)),
+      count_(std::min(most, rows.count() - first)),
       lanes_(lanes_for(count_)),
       seen_{batch.keys, 0},
       seen_by_all_{0, batch.keys} {
@@ -34,7 +34,7 @@ QueryPanel::QueryPanel(const attest_problem& problem, const Batch& batch, const 
 }
 
 void QueryPanel::hide(std::int64_t key, std::int64_t keys, float* S) const {
-  std::array<std::int32_t, kPanelLanes> begin{}, end{};  // lanes without a query see nothing
+  std::array<std::int32_t, kMostLanes> begin{}, end{};  // lanes without a query see nothing
   for (std::size_t lane = 0; lane < static_cast<std::size_t>(count_); ++lane) {
     begin[lane] =
         static_cast<std::int32_t>(std::clamp<std::int64_t>(spans_[lane].begin - key, 0, keys));
@@ -70,7 +70,7 @@ void PanelScores::operator()(const QueryPanel& panel, const float* Qt, const Row
 // The panel turned to rows and back: what else scores depend on is written for rows.
 void PanelScores::finish_rows(const QueryPanel& panel, std::int64_t key, std::int64_t keys,
                               float* rows, float* S, float* slope) const {
-  float* const slopes = rows + kPanelLanes * keys;
+  float* const slopes = rows + panel.lanes() * keys;
   unpack_panel(S, panel.lanes(), panel.count(), keys, rows, keys);
   for (std::int64_t lane = 0; lane < panel.count(); ++lane) {
     const ScoreBlock block{panel.head(lane), panel.query(lane), 1, key, keys};

@@ -11,11 +11,12 @@
 /// Scores of panels of queries (vectors/panels.hpp), with all that scores depend on.
 namespace attest::cpu {
 
-/// Up to kPanelLanes queries: some of a QueryRows, and the keys that each sees.
+/// Some queries of a QueryRows, and the keys that each sees.
 class QueryPanel {
  public:
+  /// Takes the rows from `first` on, at most `most`. Requires: most <= kMostLanes.
   QueryPanel(const attest_problem& problem, const Batch& batch, const QueryRows& rows,
-             std::int64_t first);
+             std::int64_t first, std::int64_t most = kPanelLanes);
 
   std::int64_t first() const { return first_; }
   std::int64_t count() const { return count_; }
@@ -38,7 +39,7 @@ class QueryPanel {
  private:
   QueryRows rows_;
   std::int64_t first_, count_, lanes_;
-  std::array<KeySpan, kPanelLanes> spans_{};
+  std::array<KeySpan, kMostLanes> spans_{};
   KeySpan seen_{}, seen_by_all_{};
 };
 
@@ -47,8 +48,10 @@ class PanelScores {
  public:
   PanelScores(const attest_problem& problem, const Batch& batch, const attest_tensor* bias);
 
-  /// Floats of `rows` below for tiles of so many keys.
-  static std::int64_t row_floats(std::int64_t keys) { return 2 * kPanelLanes * keys; }
+  /// Floats of `rows` below for tiles of so many keys and lanes.
+  static std::int64_t row_floats(std::int64_t keys, std::int64_t lanes = kPanelLanes) {
+    return 2 * lanes * keys;
+  }
 
   /// S(keys, lanes) = log2(e) (scores of the panel's queries, packed Qt, and rows K of keys from
   /// `key` on), -inf where hidden. With a softcap and `slope` not null, slope(keys, lanes) gets

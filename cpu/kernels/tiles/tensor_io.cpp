@@ -178,6 +178,11 @@ RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowB
   return {tile, tensor.shape[3]};
 }
 
+OutputRows output_rows(const attest_tensor& tensor, const RowBlock& rows) {
+  if (float_rows(tensor) == nullptr) return {nullptr, 0};
+  return {reinterpret_cast<float*>(base(tensor)) + row_offset(tensor, rows, 0), tensor.strides[1]};
+}
+
 void fetch_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                 std::int64_t heads) {
   constexpr std::int64_t kLine = 64;

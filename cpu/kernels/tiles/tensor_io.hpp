@@ -52,6 +52,15 @@ void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock
 RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                    float* tile);
 
+/// Rows of floats to write, `stride` apart.
+struct OutputRows {
+  float* data;
+  std::int64_t stride;
+};
+
+/// Returns the rows where they are float32, element after element; null for any others.
+OutputRows output_rows(const attest_tensor& tensor, const RowBlock& rows);
+
 /// Brings the rows of `heads` heads nearer, row after row, where they lie side by side in memory
 /// and not in pages. Changes nothing else.
 void fetch_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,

@@ -19,8 +19,6 @@ namespace attest::cpu::HWY_NAMESPACE {
 
 constexpr float kHidden = -std::numeric_limits<float>::infinity();
 
-// Vectors of lanes that are worked on side by side.
-constexpr std::int64_t kAbreast = 3;
 static_assert(kPanelStep % kWidth == 0);
 
 // -inf becomes 0, from which every difference is -inf again or NaN.
@@ -64,11 +62,19 @@ HWY_INLINE void update(std::int64_t keys, std::int64_t lanes, float* S, float* m
 // visit(first lane) with so many vectors abreast, as a type's value, until all lanes have had one.
 template <class Visit>
 HWY_INLINE void for_lanes(std::int64_t lanes, const Visit& visit) {
-  std::int64_t lane = 0;
-  for (; lane + kAbreast * kWidth <= lanes; lane += kAbreast * kWidth) {
-    visit(lane, std::integral_constant<std::int64_t, kAbreast>());
+  for (std::int64_t lane = 0; lane < lanes;) {
+    const std::int64_t left = (lanes - lane) / kWidth;
+    if (left >= 3 && left != 4) {
+      visit(lane, std::integral_constant<std::int64_t, 3>());
+      lane += 3 * kWidth;
+    } else if (left >= 2) {
+      visit(lane, std::integral_constant<std::int64_t, 2>());
+      lane += 2 * kWidth;
+    } else {
+      visit(lane, std::integral_constant<std::int64_t, 1>());
+      lane += kWidth;
+    }
   }
-  for (; lane < lanes; lane += kWidth) visit(lane, std::integral_constant<std::int64_t, 1>());
 }
 
 template <std::int64_t kVectors>
@@ -146,6 +152,10 @@ const PanelFunctions& functions() {
 void pack_panel(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
                 std::int64_t lanes, float* panel) {
   transpose(rows, stride, count, columns, panel, lanes);
+  clear_lanes(count, columns, lanes, panel);
+}
+
+void clear_lanes(std::int64_t count, std::int64_t columns, std::int64_t lanes, float* panel) {
   for (std::int64_t c = 0; c < columns && count < lanes; ++c) {
     std::fill(panel + c * lanes + count, panel + (c + 1) * lanes, 0.0f);
   }

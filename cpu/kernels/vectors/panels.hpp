@@ -9,19 +9,24 @@ namespace attest::cpu {
 
 inline constexpr std::int64_t kPanelStep = 16, kPanelLanes = 48;
 
+/// The most lanes of a panel where the rows of a tile are to be one panel.
+inline constexpr std::int64_t kMostLanes = 64;
+
 /// Queries that fill so few lanes that products along keys and columns take less time; products
 /// with so few columns have their rows in the lanes.
 inline constexpr std::int64_t kFewLanes = 8;
 
-/// Returns the lanes of a panel for so many queries: a multiple of kPanelStep, at most kPanelLanes.
+/// Returns the lanes of a panel for so many queries: a multiple of kPanelStep.
 constexpr std::int64_t lanes_for(std::int64_t queries) {
-  const std::int64_t whole = (queries + kPanelStep - 1) / kPanelStep * kPanelStep;
-  return whole < kPanelLanes ? whole : kPanelLanes;
+  return (queries + kPanelStep - 1) / kPanelStep * kPanelStep;
 }
 
 /// panel(c, r) = rows(r, c), 0 in lanes from `count` on.
 void pack_panel(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
                 std::int64_t lanes, float* panel);
+
+/// panel(c, r) = 0 in lanes from `count` on.
+void clear_lanes(std::int64_t count, std::int64_t columns, std::int64_t lanes, float* panel);
 
 /// rows(r, c) = panel(c, r) for the first `count` lanes.
 void unpack_panel(const float* panel, std::int64_t lanes, std::int64_t count, std::int64_t columns,

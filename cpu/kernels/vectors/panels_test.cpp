@@ -23,7 +23,7 @@ std::vector<float> floats(std::int64_t count, float value = 0) {
 TEST_CASE("powers of two are within two ulp in every lane", "[cpu][panels]") {
   double worst = 0;
   constexpr std::int64_t kKeys = 40000;
-  for (const std::int64_t lanes : {16, 32, 48}) {
+  for (const std::int64_t lanes : {16, 32, 48, 64}) {
     std::vector<float> S = floats(kKeys * lanes), m = floats(lanes), l = floats(lanes),
                        rescale = floats(lanes);
     Rng rng(static_cast<std::uint64_t>(lanes));
@@ -70,7 +70,7 @@ TEST_CASE("a tile of scores enters the sums of its lanes", "[cpu][panels]") {
 
 TEST_CASE("pairs outside the spans of lanes are hidden", "[cpu][panels]") {
   constexpr std::int64_t kKeys = 7;
-  for (const std::int64_t lanes : {16, 48}) {
+  for (const std::int64_t lanes : {16, 48, 64}) {
     std::vector<std::int32_t> begin(static_cast<std::size_t>(lanes)), end = begin;
     for (std::size_t lane = 0; lane < begin.size(); ++lane) {
       begin[lane] = static_cast<std::int32_t>(lane % 4);
@@ -101,7 +101,7 @@ TEST_CASE("gradients of scores, and none of lanes without keys", "[cpu][panels]"
 }
 
 TEST_CASE("panels are packed and unpacked", "[cpu][panels]") {
-  for (const std::int64_t count : {1, 15, 16, 33, 48}) {
+  for (const std::int64_t count : {1, 15, 16, 33, 48, 64}) {
     constexpr std::int64_t kColumns = 7, kStride = 9;
     const std::int64_t lanes = lanes_for(count);
     CHECK((lanes >= count && lanes < count + kPanelStep));

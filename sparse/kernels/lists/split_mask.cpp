@@ -19,7 +19,7 @@ std::vector<std::uint8_t> seen_keys(const attest_problem& problem) {
   if (problem.mask.csr == nullptr) return {};
   const std::int64_t* const offsets = problem.mask.csr->by_key.offsets;
   const bool all_queries = !has_band(problem.mask) && problem.mask.cu_seqlens_q == nullptr;
-  std::vector<std::uint8_t> seen(static_cast<std::size_t>(stored_keys(problem)));
+  std::vector<std::uint8_t> seen(static_cast<std::size_t>(stored_keys(problem).count));
 #pragma omp parallel num_threads(std::max(problem.num_threads, 1))
   for (std::int64_t b = 0; b < problem.batch; ++b) {
     const cpu::Batch batch = cpu::batch_of(problem, b);
@@ -65,7 +65,7 @@ RowList SplitMask::single_queries(const cpu::Batch& batch, std::int64_t j) const
   return has_singles() ? queries_of(single_problem_, batch, j) : RowList{};
 }
 
-void SplitMask::hide(Rows queries, Rows keys, float* S) const {
+void SplitMask::hide(Rows queries, Rows keys, std::int64_t lanes, float* S) const {
   if (split_.words.empty()) return;  // all tiles are whole, or there is no CSR mask
   const auto line = static_cast<std::size_t>(queries.first / split_.tile);
   const auto first = split_.tiles.indices.begin();
@@ -78,9 +78,22 @@ void SplitMask::hide(Rows queries, Rows keys, float* S) const {
   const std::uint64_t all = first_bits(keys.count);
   for (std::int64_t r = 0; r < queries.count; ++r) {
     for (std::uint64_t absent = ~words[r] & all; absent != 0; absent &= absent - 1) {
-      S[r * keys.count + std::countr_zero(absent)] = -std::numeric_limits<float>::infinity();
+      S[std::countr_zero(absent) * lanes + r] = -std::numeric_limits<float>::infinity();
     }
   }
+}
+
+cpu::RowsView SplitMask::seen_rows(const cpu::Batch& batch, Rows keys, const SequenceRows& rows,
+                                   float* tile) const {
+  const auto seen = [&](std::int64_t r) { return is_seen(batch, keys.first + r); };
+  std::int64_t first_hidden = 0;
+  while (first_hidden < keys.count && seen(first_hidden)) ++first_hidden;
+  if (first_hidden == keys.count) return {rows[keys.first], rows.stride};
+  std::fill_n(tile, keys.count * rows.columns, 0.0f);
+  for (std::int64_t r = 0; r < keys.count; ++r) {
+    if (seen(r)) std::copy_n(rows[keys.first + r], rows.columns, tile + r * rows.columns);
+  }
+  return {tile, rows.columns};
 }
 
 std::vector<Task> SplitMask::query_tasks() const {

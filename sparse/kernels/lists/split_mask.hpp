@@ -6,7 +6,9 @@
 
 #include "core/abi/attest_kernel.h"
 #include "cpu/kernels/tiles/geometry.hpp"
+#include "cpu/kernels/tiles/tensor_io.hpp"
 #include "sparse/kernels/block_tiles.hpp"
+#include "sparse/kernels/gathered.hpp"
 #include "sparse/kernels/lists/owned_lists.hpp"
 #include "sparse/kernels/lists/pair_lists.hpp"
 #include "sparse/kernels/lists/pair_split.hpp"
@@ -41,23 +43,15 @@ class SplitMask {
   RowList single_keys(const cpu::Batch& batch, std::int64_t i) const;
   RowList single_queries(const cpu::Batch& batch, std::int64_t j) const;
 
-  /// S(queries, keys) of a tile becomes -inf where the CSR mask has no pair.
+  /// S(keys, lanes) of a tile becomes -inf where the CSR mask has no pair; queries are in lanes.
   /// [sparse/kernels/lists/split_mask_test "every pair in a tile or single"]
-  void hide(Rows queries, Rows keys, float* S) const;
+  void hide(Rows queries, Rows keys, std::int64_t lanes, float* S) const;
 
-  /// Tells whether a query sees key j; without a CSR mask, true. Keys that no query sees must not
-  /// be multiplied: a NaN times a weight of 0 is a NaN. Requires: j < batch.keys.
-  /// [sparse/kernels/kernels_test "keys that no query sees"]
-  bool is_seen(const cpu::Batch& batch, std::int64_t j) const {
-    return seen_.empty() || seen_[static_cast<std::size_t>(first_key(problem_, batch) + j)] != 0;
-  }
-
-  bool are_seen(const cpu::Batch& batch, Rows keys) const {
-    for (std::int64_t r = 0; r < keys.count; ++r) {
-      if (!is_seen(batch, keys.first + r)) return false;
-    }
-    return true;
-  }
+  /// Returns rows of K or V of some keys with zeros for keys that no query sees, in `tile` where
+  /// there are any: they must not be multiplied, for a NaN times a weight of 0 is a NaN. `rows`:
+  /// from the first key on.  [sparse/kernels/kernels_test "keys that no query sees"]
+  cpu::RowsView seen_rows(const cpu::Batch& batch, Rows keys, const SequenceRows& rows,
+                          float* tile) const;
 
   /// Tasks for the queries of every head, and for the keys of every head of K, among them the keys
   /// that are stored but do not exist.  [sparse/kernels/lists/split_mask_test "tasks cover all
@@ -66,6 +60,10 @@ class SplitMask {
   std::vector<Task> key_tasks() const;
 
  private:
+  // Tells whether a query sees key j; without a CSR mask, true. Requires: j < batch.keys.
+  bool is_seen(const cpu::Batch& batch, std::int64_t j) const {
+    return seen_.empty() || seen_[static_cast<std::size_t>(first_key(problem_, batch) + j)] != 0;
+  }
   bool is_split() const { return tile_problem_.mask.blocks == &block_mask_; }
 
   const attest_problem& problem_;

@@ -29,9 +29,9 @@ Found found_by_query(const SplitMask& mask, const cpu::Batch& batch) {
     const Rows queries = mask.tiles().queries().tile(t, batch.q_length);
     mask.tiles().for_keys(batch, t, [&](Rows keys) {
       std::vector<float> S(static_cast<std::size_t>(queries.count * keys.count), 0.0f);
-      mask.hide(queries, keys, S.data());
+      mask.hide(queries, keys, queries.count, S.data());
       for (std::int64_t e = 0; e < queries.count * keys.count; ++e) {
-        const Pair pair{queries.first + e / keys.count, keys.first + e % keys.count};
+        const Pair pair{queries.first + e % queries.count, keys.first + e / queries.count};
         if (!std::isinf(S[static_cast<std::size_t>(e)])) CHECK(found.tiled.insert(pair).second);
       }
     });
