@@ -76,7 +76,7 @@ class Batches {
     for (const std::uint64_t position : batch.positions) {
       const auto record = run_.journal.check(name_of(batch, position));
       if (!record) return false;
-      if (fails(record->verdict)) break;
+      if (ends_law(run_, record->verdict, record->message)) break;
     }
     return true;
   }
@@ -102,7 +102,7 @@ class Batches {
     return {run_.kernel.description.name, std::string(batch.law->name), position};
   }
 
-  // Checks a case and tells whether the law still holds.
+  // Checks a case and tells whether the law goes on.
   bool check(const Batch& batch, std::uint64_t position) {
     const CheckName name = name_of(batch, position);
     proptest::Case c = plan_[position].c;
@@ -110,9 +110,8 @@ class Batches {
                                             worker::isolation_words(run_.kernel)));
     const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
     note(run_, name, record_of(result, c.seed));
-    if (!fails(result.verdict)) return true;
-    tell_failure(batch);
-    return false;
+    if (fails(result.verdict)) tell_failure(batch);
+    return !ends_law(run_, result.verdict, result.message);
   }
 
   // A batch of few cases is checked again in the same process: what a kernel does wrong only after
@@ -120,24 +119,28 @@ class Batches {
   void soak(const Batch& batch) {
     if (!worker::is_isolated(run_.kernel)) return;
     for (std::size_t made = batch.positions.size(); made < kBatchLength; ++made) {
-      if (!holds_again(batch, batch.positions[made % batch.positions.size()])) return;
+      if (!goes_on_again(batch, batch.positions[made % batch.positions.size()])) return;
     }
     if (&batch != soaked_long_) return;
     const std::uint64_t smallest = smallest_position(plan_, batch);
     for (std::size_t made = kBatchLength; made < kLongSoak; ++made) {
-      if (!holds_again(batch, smallest)) return;
+      if (!goes_on_again(batch, smallest)) return;
     }
   }
 
-  // Checks a case once more; false where the soak ends.
-  bool holds_again(const Batch& batch, std::uint64_t position) {
+  // Checks a case once more; false where the soak ends. The first failure of a case stays, unless
+  // another one ends the law.
+  bool goes_on_again(const Batch& batch, std::uint64_t position) {
     if (run_.interrupted()) return false;
     proptest::Case c = plan_[position].c;
     const proptest::LawResult result = check_repeating(*batch.law, run_.kernel, c);
     if (!fails(result.verdict)) return true;
-    note(run_, name_of(batch, position), record_of(result, c.seed));
+    const CheckName name = name_of(batch, position);
+    const bool ends = ends_law(run_, result.verdict, result.message);
+    const auto before = run_.journal.check(name);
+    if (ends || !before || !fails(before->verdict)) note(run_, name, record_of(result, c.seed));
     tell_failure(batch);
-    return false;
+    return !ends;
   }
 
   void tell_failure(const Batch& batch) {
@@ -154,7 +157,7 @@ class Batches {
   void note_failure(const Batch& batch) {
     for (const std::uint64_t position : batch.positions) {
       const auto record = run_.journal.check(name_of(batch, position));
-      if (!record || !fails(record->verdict)) continue;
+      if (!record || !ends_law(run_, record->verdict, record->message)) continue;
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto [known, first] = failures_.emplace(batch.law, position);
       if (!first) known->second = std::min(known->second, position);
@@ -176,6 +179,10 @@ class Batches {
 };
 
 }  // namespace
+
+bool ends_law(const Run& run, Verdict verdict, const std::string& message) {
+  return fails(verdict) && run.expected.count(worker::kind_in(message)) == 0;
+}
 
 void note(Run& run, const CheckName& name, const CheckRecord& record) {
   worker::require_same_file(run.kernel);

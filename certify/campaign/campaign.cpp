@@ -6,7 +6,9 @@
 #include <chrono>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "certify/campaign/code_content.hpp"
 #include "certify/findings/case_text.hpp"
@@ -67,7 +69,7 @@ class Judge {
       for (const Law* law : laws_) {
         const std::string name(law->name);
         LawCount& count = result_.laws[name];
-        if (count.failed > 0) continue;  // dropped after its first finding
+        if (ended_.count(law) > 0) continue;
         const auto record = run_.journal.check({result_.kernel, name, position});
         if (!record) {
           met = met && !planned(position, law);
@@ -136,8 +138,11 @@ class Judge {
         break;
     }
     ++count.failed;
+    if (ends_law(run_, record.verdict, record.message)) ended_.insert(&law);
+    const auto fault = worker::kind_in(record.message);
+    if (!failures_.insert({&law, fault}).second) return;
     // One fault is one finding, however many laws meet it.
-    if (const auto fault = worker::kind_in(record.message)) {
+    if (fault) {
       const auto [known, first] = faults_.emplace(*fault, result_.findings.size());
       if (!first) {
         result_.findings[known->second].also.emplace_back(law.name);
@@ -225,6 +230,8 @@ class Judge {
   const Run& run_;
   const attest_kernel& kernel_;
   const std::vector<const Law*>& laws_;
+  std::set<const Law*> ended_;
+  std::set<std::pair<const Law*, std::optional<worker::FaultKind>>> failures_;  // of each law
   std::map<worker::FaultKind, std::size_t> faults_;  // and the finding of each
   std::set<std::string> judged_;                     // own problems
   CampaignResult result_;
@@ -376,6 +383,7 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
       progress,      surveillance.interrupted ? surveillance.interrupted : [] { return false; }};
   run.first = surveillance.first;
   run.failed = surveillance.failed;
+  run.expected = surveillance.expected;
   const std::string content = content_of_code(kernel);
   CampaignResult result = Campaign(options, run, surveillance.ended_by).carry_out();
   worker::require_same_file(kernel);

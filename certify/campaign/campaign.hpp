@@ -138,16 +138,18 @@ struct Surveillance {
   std::function<std::string()> ended_by{};               // what it was that interrupted
   std::function<void(const std::string& law)> failed{};  // called for each check that fails
   FailedChecks first{};                                  // whose batches run before the others
+  ExpectedKinds expected{};                              // whose failures end no law
 };
 
 /// Runs the campaign. Deterministic for the options but for `jobs` and `seconds`, as long as the
-/// kernel is, or is isolated. A law is dropped after its first finding; an improbable result is
+/// kernel is, or is isolated. A law is dropped after its first finding, or after its first of a
+/// kind that is not expected: then it may have a finding of each kind. An improbable result is
 /// repeated with another seed and counts as violated when it repeats. When neither a law nor a
 /// number of cases is chosen, further cases are generated for the claims, laws and pairs that no
 /// case has met; not in a shard, for they follow from all shards. Checks that the journal knows are
 /// not run again, and which run first changes no result. Throws InvalidProblem where the kernel's
 /// file, or that of its mask, is written again meanwhile.  [certify/campaign/campaign_test,
-/// certify/campaign/sharing_test]
+/// certify/campaign/expected_failures_test, certify/campaign/sharing_test]
 CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& options,
                             const Progress& progress, const Surveillance& surveillance = {});
 

@@ -285,9 +285,12 @@ void require_folder(const std::string& folder) {
 }
 
 void save_failures(const std::string& folder, const attest_kernel& kernel, CampaignResult& result) {
+  std::map<std::string, int> of_law;  // a law may have a finding of each kind of failure
   for (Finding& finding : result.findings) {
     const TensorFile file = tensors_of(kernel, result.kernel, finding);
-    const std::string name = file_word(result.kernel) + "." + finding.law + ".safetensors";
+    const int number = ++of_law[finding.law];
+    const std::string name = file_word(result.kernel) + "." + finding.law +
+                             (number > 1 ? "." + std::to_string(number) : "") + ".safetensors";
     finding.file = (std::filesystem::path(folder) / name).string();
     write_file(finding.file, safetensors(file));
   }

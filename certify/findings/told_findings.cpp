@@ -68,9 +68,14 @@ class Teller {
     finding.after = record.after;
   }
 
+  // A law may have a finding of each kind of failure, and is named once.
   static void fold(Finding& head, const Finding& other) {
-    head.also.push_back(other.law);
-    head.also.insert(head.also.end(), other.also.begin(), other.also.end());
+    std::vector<std::string> laws{other.law};
+    laws.insert(laws.end(), other.also.begin(), other.also.end());
+    for (const std::string& law : laws) {
+      const bool named = std::find(head.also.begin(), head.also.end(), law) != head.also.end();
+      if (law != head.law && !named) head.also.push_back(law);
+    }
   }
 
   void fold_same_cause(Finding& head, std::vector<Finding>& pending) const {

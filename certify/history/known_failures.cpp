@@ -153,6 +153,17 @@ bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel
                      [&](const KnownFailure& one) { return is_of_kernel(one, kernel); });
 }
 
+ExpectedKinds expected_kinds(const std::vector<KnownFailure>& known, const std::string& kernel) {
+  ExpectedKinds kinds;
+  for (const KnownFailure& one : known) {
+    if (is_of_kernel(one, kernel)) kinds.insert(worker::kind_in(one.kind));
+  }
+  // Such an address meets memory of an earlier call where there was one; it is told as of a first.
+  const bool beyond = kinds.count(worker::FaultKind::out_of_bounds) > 0;
+  if (beyond) kinds.insert(worker::FaultKind::stale_memory);
+  return kinds;
+}
+
 std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
                                      std::vector<CampaignResult>& results) {
   for (CampaignResult& result : results) {

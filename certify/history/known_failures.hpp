@@ -41,6 +41,11 @@ bool is_of_kernel(const KnownFailure& known, const std::string& kernel);
 /// Tells whether an entry is of the kernel, in whatever folder.
 bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel);
 
+/// Returns the kinds of failure that the entries of a kernel have: a campaign goes on after those.
+/// An entry is of one law; the laws that fail of its cause go on with it.
+/// [certify/history/known_failures_test "kinds"]
+ExpectedKinds expected_kinds(const std::vector<KnownFailure>& known, const std::string& kernel);
+
 /// Marks the findings that are listed, with all the laws that they break, and tells of each entry
 /// what became of it. A finding is listed where its kernel (in whatever folder), its own law and
 /// its fault are. Wrong results that are not listed, of a kernel that is, are undecided where the

@@ -127,6 +127,16 @@ TEST_CASE("a listed finding does not fail the run, and is no certificate", "[kno
   CHECK(exit_code(results) == 3);
 }
 
+TEST_CASE("the kinds that a kernel is known to fail by are all those of its entries", "[known]") {
+  using worker::FaultKind;
+  const auto list = known("lib.so:x ones\nlib.so:x repeat hang\nlib.so:y ones crash\n");
+  CHECK(expected_kinds(list, "./build/lib.so:x") == ExpectedKinds{std::nullopt, FaultKind::hang});
+  CHECK(expected_kinds(list, "lib.so:y") == ExpectedKinds{FaultKind::crash});
+  CHECK(expected_kinds(list, "lib.so:z").empty());
+  CHECK(expected_kinds(known("x ones out_of_bounds\n"), "x") ==
+        ExpectedKinds{FaultKind::out_of_bounds, FaultKind::stale_memory});
+}
+
 TEST_CASE("an entry is of a kernel in whatever folder", "[known]") {
   const auto list = known("./a/lib.so:x ones\n");
   CHECK(is_of_kernel(list[0], "./build/lib.so:x"));

@@ -103,6 +103,19 @@ TEST_CASE("nothing fails where all that was found is known", "[junit]") {
         "claimed, never exercised: gqa");
 }
 
+TEST_CASE("a law that fails beside its known failure is not skipped", "[junit]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& findings = certificate["kernels"][1]["findings"];
+  findings.push_back(findings[0]);
+  findings[0]["known"] = true;
+  findings[1]["verdict"] = "crashed";
+  pugi::xml_document xml;
+  REQUIRE(xml.load_string(junit_report(certificate).c_str()));
+  const pugi::xml_node suite = suite_of(xml, "./<b>.so:x");
+  CHECK(suite.attribute("errors").as_int() == 1);
+  CHECK_FALSE(test_of(suite, "reference_forward").child("skipped"));
+}
+
 TEST_CASE("crashes are errors, violated I/O and repeated faults fail", "[junit]") {
   nlohmann::json certificate = sample_certificate();
   nlohmann::json& broken = certificate["kernels"][1];

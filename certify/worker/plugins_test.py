@@ -215,6 +215,27 @@ class Findings(unittest.TestCase):
                 self.assertEqual(code, 4, text)
                 self.assertIn("crash: segmentation fault", text)
 
+    def test_crash_behind_a_known_failure(self):
+        """A law goes on after a failure that is listed, and each kind of failure is a finding."""
+        kernel = f"{PLUGINS}/libfailing.so:wrong_then_crashes"
+        with tempfile.TemporaryDirectory() as folder:
+            known, failures = os.path.join(folder, "known.txt"), os.path.join(folder, "failures")
+
+            def judged(*lines):
+                pathlib.Path(known).write_text("".join(f"{kernel} {line}\n" for line in lines))
+                code, text, _ = attest("certify", kernel, "--only", "reference_forward", "--cases", "24", *SMALL,
+                                       "--known-failures", known, "--failures", failures, "--seed", "2")
+                return code, text
+
+            code, text = judged("reference_forward")
+            self.assertEqual(code, 4, text)
+            self.assertIn("known failure: listed, does not fail the run", text)
+            self.assertIn("crash: segmentation fault at the null pointer in forward", text)
+            self.assertEqual(len(os.listdir(failures)), 2)
+            code, text = judged("reference_forward", "reference_forward crash")
+            self.assertEqual(code, 0, text)
+            self.assertIn("known failures: 2 of 2 occur", text)
+
     def test_hang(self):
         self.found("hang", "hang", 4, "--timeout", "1")
 

@@ -275,6 +275,7 @@ std::vector<CampaignResult> carry_out(const Registry& registry,
     surveillance.failed = [&](const std::string&) {
       if (!has_entry(known, name)) end.note_failure();
     };
+    surveillance.expected = expected_kinds(known, name);
     if (first.count(name) > 0) surveillance.first = first.at(name);
     results.push_back(kernel_campaign(registry, schedules, *kernel, order.campaign, surveillance));
     if (order.seconds.count(name) > 0) results.back().seconds += order.seconds.at(name);

@@ -23,14 +23,17 @@ std::string message_of(const json& finding) {
 void add_kernel(const json& kernel, const SourcePlace& given, std::vector<Remark>& remarks) {
   const auto name = kernel.at("kernel").get<std::string>();
   const auto add = [&](Weight weight, const std::string& rule, const std::string& message,
-                       const std::string& reproduce) {
-    remarks.push_back({weight, name, rule, message, reproduce, place_of(name, message, given)});
+                       const std::string& reproduce, const std::string& fault = "") {
+    remarks.push_back(
+        {weight, name, rule, message, reproduce, place_of(name, message, given), fault});
   };
   for (const json& finding : kernel.at("findings")) {
+    const json kind = finding.value("kind", json());
     add(finding.value("known", false)       ? Weight::known
         : finding.value("undecided", false) ? Weight::warning
                                             : Weight::error,
-        finding.at("law"), message_of(finding), finding.at("reproduce"));
+        finding.at("law"), message_of(finding), finding.at("reproduce"),
+        kind.is_string() ? kind.get<std::string>() : "");
   }
   for (const char* part : {"io", "io_backward"}) {
     const json io = kernel.value(part, json());

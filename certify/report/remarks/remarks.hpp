@@ -19,6 +19,7 @@ struct Remark {
   std::string message;
   std::string reproduce;  // the command; empty without one
   SourcePlace place;
+  std::string fault{};  // its kind, where the law fails by one
 };
 
 /// Returns the remarks of a certificate in its order: findings, violations of I/O, gaps where

@@ -81,6 +81,11 @@ TEST_CASE("a SARIF log has rules, results, places and suppressions", "[report]")
         "<b>.so:x reference_forward");
   CHECK(results[1].at("suppressions").at(0).at("kind") == "external");
   CHECK(results[2].at("level") == "warning");
+  json with_crash = sample();
+  with_crash["kernels"][1]["findings"][0]["kind"] = "crash";
+  CHECK(json::parse(sarif_report(remarks_of(with_crash, {}), ""))
+            .at(json::json_pointer("/runs/0/results/0/partialFingerprints/kernelAndRule~1v1")) ==
+        "<b>.so:x reference_forward crash");
   const json& place = results[0].at("locations").at(0).at("physicalLocation");
   CHECK(place.at("artifactLocation").at("uri") == "a%20b.cpp");
   CHECK(place.at("region").at("startLine") == 1);

@@ -47,12 +47,14 @@ json location(const SourcePlace& place) {
 json result(const Remark& remark) {
   std::string text = remark.kernel + ": " + printable_lines(remark.message);
   if (!remark.reproduce.empty()) text += "\nreproduce: " + remark.reproduce;
+  // A law may fail by a fault beside the wrong results that are known of it.
+  const std::string fault = remark.fault.empty() ? "" : " " + remark.fault;
   json one{{"ruleId", remark.rule},
            {"level", remark.weight == Weight::warning ? "warning" : "error"},
            {"message", {{"text", text}}},
            {"locations", json::array()},
            {"partialFingerprints",
-            {{"kernelAndRule/v1", without_folder(remark.kernel) + " " + remark.rule}}},
+            {{"kernelAndRule/v1", without_folder(remark.kernel) + " " + remark.rule + fault}}},
            {"properties", {{"kernel", remark.kernel}, {"reproduce", remark.reproduce}}}};
   if (!remark.place.file.empty()) one["locations"].push_back(location(remark.place));
   if (remark.weight == Weight::known) {
