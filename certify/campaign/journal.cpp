@@ -13,6 +13,7 @@
 #include "certify/certificate.hpp"
 #include "certify/files.hpp"
 #include "certify/plan/plan.hpp"
+#include "certify/report/kernel_names.hpp"
 #include "certify/report/ratio.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "core/error.hpp"
@@ -46,8 +47,13 @@ json named(const char* event, const CheckName& name) {
           {"position", std::get<2>(name)}};
 }
 
-CheckName name_in(const json& line) {
-  return {line.at("kernel"), line.at("law"), line.at("position")};
+std::string named_in(const KernelNames& names, const std::string& kernel) {
+  const auto found = names.find(kernel);
+  return found == names.end() ? kernel : found->second;
+}
+
+CheckName name_in(const json& line, const KernelNames& names) {
+  return {named_in(names, line.at("kernel")), line.at("law"), line.at("position")};
 }
 
 json line_of(const CheckName& name, const CheckRecord& record) {
@@ -107,16 +113,27 @@ void refuse_other_kind(const json& got, const json& expected, const std::string&
       found->key == "cpu_target" ? ", or with the same ATTEST_CPU_TARGET" : ""));
 }
 
+// Kernels of a header, whose libraries are told by their bytes: a path may be spelled otherwise.
+json without_folders(json kernels) {
+  if (!kernels.is_array()) return kernels;
+  for (json& one : kernels) {
+    const json name = member(one, "kernel");
+    if (name.is_string()) one["kernel"] = without_folder(name.get<std::string>());
+  }
+  return kernels;
+}
+
 // Kernels that differ in nothing but the bytes of their files were built again.
-void refuse_other_library(const json& got, const json& expected, const std::string& where) {
-  if (!got.is_array() || got.size() != expected.size()) return;
+void refuse_other_library(const json& kernels, const json& expected, const std::string& where) {
+  if (!kernels.is_array() || kernels.size() != expected.size()) return;
+  const json got = without_folders(kernels), wanted = without_folders(expected);
   const auto built_again = [](const json& one, json other) {
     if (!one.is_object() || one == other) return false;
     other["library"] = one.value("library", json(nullptr));
     return one == other;
   };
   for (std::size_t k = 0; k < got.size(); ++k) {
-    if (!built_again(got[k], expected[k])) continue;
+    if (!built_again(got[k], wanted[k])) continue;
     refuse_other_build(where, "the file of '" + expected[k].at("kernel").get<std::string>() + "'");
   }
 }
@@ -161,13 +178,22 @@ void require_same_campaign(const json& got, const json& expected, const std::str
   refuse_other_kind(got, expected, where);
   for (const auto& [key, value] : expected.items()) {
     const json other = member(got, key);
-    if (other == value) continue;
-    if (key == "kernels") refuse_other_library(other, value, where);
     const bool long_text = key == "kernels";
+    if (other == value || (long_text && without_folders(other) == without_folders(value))) continue;
+    if (long_text) refuse_other_library(other, value, where);
     throw InvalidProblem("'" + where + "' is of another campaign: its " + key +
                          (long_text ? " differ" : " is " + other.dump() + ", not " + value.dump()) +
                          "; pass the same options or another file");
   }
+}
+
+KernelNames renamed_kernels(const json& from, const json& to) {
+  const json &before = from.at("kernels"), &after = to.at("kernels");
+  KernelNames names;
+  for (std::size_t k = 0; k < before.size(); ++k) {
+    names.emplace(before[k].at("kernel"), after[k].at("kernel").get<std::string>());
+  }
+  return names;
 }
 
 void Journal::open(const std::string& path, const json& header) {
@@ -184,6 +210,7 @@ void Journal::open(const std::string& path, const json& header) {
   const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
   if (whole == 0 && text_of(header).rfind(text, 0) != 0) refuse_foreign(path);
   std::map<CheckName, std::string> begun;
+  KernelNames names;
   for (std::size_t begin = 0; begin < whole;) {
     const std::size_t end = text.find('\n', begin);
     const json line = json::parse(text.substr(begin, end - begin), nullptr, false);
@@ -192,13 +219,15 @@ void Journal::open(const std::string& path, const json& header) {
         refuse_foreign(path);
       }
       require_same_campaign(line, header, path);
+      names = renamed_kernels(line, header);
+      in_file_ = renamed_kernels(header, line);
     } else {
       try {
         if (line.at("event") == "begin") {
-          begun[name_in(line)] = line.at("line");
+          begun[name_in(line, names)] = line.at("line");
         } else {
-          read(line);
-          begun.erase(name_in(line));
+          read(line, names);
+          begun.erase(name_in(line, names));
         }
       } catch (const json::exception&) {
         throw InvalidProblem(
@@ -226,15 +255,17 @@ void Journal::forget_run() {
 
 void Journal::write(const json& line) {
   if (!file_) return;
-  const std::string text = text_of(line);
+  json told = line;
+  if (told.contains("kernel")) told["kernel"] = named_in(in_file_, told["kernel"]);
+  const std::string text = text_of(told);
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() ||
       std::fflush(file_.get()) != 0) {
     throw InvalidProblem("cannot write '" + path_ + "'; is the disk full?");
   }
 }
 
-void Journal::read(const json& line) {
-  const CheckName name = name_in(line);
+void Journal::read(const json& line, const KernelNames& names) {
+  const CheckName name = name_in(line, names);
   if (line.at("event") == "check") {
     CheckRecord& record = checks_[name];
     record.verdict = parse_verdict(line.at("verdict"));
@@ -307,9 +338,10 @@ json Journal::records() const {
   return list;
 }
 
-void Journal::read_records(const json& records, const std::string& where) {
+void Journal::read_records(const json& records, const std::string& where,
+                           const KernelNames& names) {
   try {
-    for (const json& record : records) read(record);
+    for (const json& record : records) read(record, names);
   } catch (const json::exception&) {
     throw InvalidProblem("'" + where + "' holds what is no record of a check");
   }

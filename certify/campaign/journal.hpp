@@ -46,8 +46,18 @@ using CheckName = std::tuple<std::string, std::string, std::uint64_t>;
 nlohmann::json campaign_header(const std::vector<const attest_kernel*>& kernels,
                                const CampaignOptions& options);
 
+/// Names of kernels, each by its name elsewhere. A name that is missing is the same there.
+using KernelNames = std::map<std::string, std::string>;
+
+/// Returns the names that kernels have in the header `to`, by those in `from`: the path of a
+/// library may be spelled in several ways. Requires: headers of one campaign.
+/// [certify/campaign/journal_test "spelled"]
+KernelNames renamed_kernels(const nlohmann::json& from, const nlohmann::json& to);
+
 /// Throws InvalidProblem naming the first field in which two headers differ, what was built again,
-/// or in what the machines differ.  [certify/campaign/journal_test "another build", "another kind"]
+/// or in what the machines differ. A library is the same by its bytes and its file's name, in
+/// whatever folder.
+/// [certify/campaign/journal_test "another build", "another kind", "spelled"]
 void require_same_campaign(const nlohmann::json& got, const nlohmann::json& expected,
                            const std::string& where);
 
@@ -77,9 +87,11 @@ class Journal {
   /// Every smallest case of a kernel and a law, by position: shards have one each.
   std::vector<ShrunkRecord> shrunk_cases(const std::string& kernel, const std::string& law) const;
 
-  /// Every record, sorted; and back again. Throws InvalidProblem for what is no record.
+  /// Every record, sorted; and back again, under the names that kernels have here. Throws
+  /// InvalidProblem for what is no record.
   nlohmann::json records() const;
-  void read_records(const nlohmann::json& records, const std::string& where);
+  void read_records(const nlohmann::json& records, const std::string& where,
+                    const KernelNames& names = {});
 
   /// Notes a processor, by its name, on which records were made elsewhere.
   void add_processor(const std::string& name);
@@ -90,7 +102,7 @@ class Journal {
 
  private:
   void write(const nlohmann::json& line);
-  void read(const nlohmann::json& line);
+  void read(const nlohmann::json& line, const KernelNames& names);
 
   struct Closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
@@ -101,6 +113,7 @@ class Journal {
   std::map<CheckName, ShrunkRecord> shrunk_;
   std::unique_ptr<std::FILE, Closer> file_;
   std::string path_;
+  KernelNames in_file_;    // what the file's header calls each kernel
   std::size_t begin_ = 0;  // bytes of the file before what is written by this
   std::vector<std::string> unfinished_;
   std::set<std::string> processors_;

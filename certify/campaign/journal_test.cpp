@@ -171,6 +171,34 @@ TEST_CASE("results of a machine of another kind are refused", "[journal]") {
   CHECK_THROWS_WITH(require_same_campaign(arm, now, "file"), Catch::Contains("another build"));
 }
 
+// The header of a campaign of one library, its path spelled so.
+nlohmann::json header_of_library(const std::string& path, const char* bytes = "0123") {
+  nlohmann::json spelled = header();
+  spelled["kernels"][0]["kernel"] = path + ":mine";
+  spelled["kernels"][0]["library"] = bytes;
+  return spelled;
+}
+
+TEST_CASE("a library is the same however its path is spelled", "[journal]") {
+  const File file("journal_test_6.jsonl");
+  for (const char* path : {"./lib.so", "lib.so", "/a/folder/lib.so"}) {
+    const CheckName mine{std::string(path) + ":mine", "ones", 0};
+    const std::uint64_t known = std::string(path) == "./lib.so" ? 0 : 1;
+    Journal journal;
+    journal.open(file.path(), header_of_library(path));
+    CHECK(journal.records().size() == known);
+    CHECK(journal.check(mine).has_value() == (known == 1));
+    journal.begin(mine, "attest check");
+    journal.add(mine, CheckRecord{});
+    CHECK(journal.records()[0]["kernel"] == std::get<0>(mine));
+  }
+  Journal other;
+  CHECK_THROWS_WITH(other.open(file.path(), header_of_library("lib.so", "4567")),
+                    Catch::Contains("of another build of the file of 'lib.so:mine'"));
+  CHECK_THROWS_WITH(other.open(file.path(), header_of_library("other.so")),
+                    Catch::Contains("its kernels differ"));
+}
+
 TEST_CASE("results of another build are refused", "[journal]") {
   const nlohmann::json now = header();
   REQUIRE_NOTHROW(require_same_campaign(now, now, "file"));

@@ -83,11 +83,13 @@ MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shar
       throw InvalidProblem("'" + first->second + "' and '" + name + "' are both shard " +
                            to_string(shard));
     }
-    journal.read_records(part.at("records"), name);
+    const KernelNames names = renamed_kernels(header, merged.header);
+    journal.read_records(part.at("records"), name, names);
     const json timings = object.value("timings", json::object());
     const json of_kernels = timings.value("seconds", json::object());
     for (const auto& [kernel, seconds] : of_kernels.items()) {
-      merged.seconds[kernel] += seconds.get<double>();
+      const auto renamed = names.find(kernel);
+      merged.seconds[renamed == names.end() ? kernel : renamed->second] += seconds.get<double>();
     }
   }
   for (std::uint32_t index = 1; index <= count && asked == Shards::all; ++index) {

@@ -467,6 +467,17 @@ class Rebuilt(unittest.TestCase):
         error = self.run_as(ATTEST, 2, *self.words, *journal)
         self.assertIn(f"another build of the file of '{self.mine}:example/attention'", error)
 
+    def test_spelled_otherwise(self):
+        """A journal and shards are of the library's file, not of the path that names it."""
+        journal, other = self.path("journal.jsonl"), self.path("./libmine.so")
+        self.run_as(ATTEST, 0, *self.words, "--resume", journal)
+        made = self.checks_in(journal)
+        self.run_as(ATTEST, 0, "certify", other, *self.words[2:], "--resume", journal)
+        self.assertEqual(self.checks_in(journal), made)  # none ran again
+        self.run_as(ATTEST, 0, "certify", other, *self.words[2:], "--shard", "1/2", "--out", self.path("1.json"))
+        self.run_as(ATTEST, 0, *self.words, "--shard", "2/2", "--out", self.path("2.json"))
+        self.run_as(ATTEST, 0, "certify", "--merge", self.path("1.json"), self.path("2.json"))
+
     def test_merge(self):
         parts = [self.path("1.json"), self.path("2.json")]
         shard = lambda k: [*self.words, "--shard", f"{k + 1}/2", "--out", parts[k]]
