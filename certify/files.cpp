@@ -102,6 +102,16 @@ void write_file(const std::string& path, const std::string& text) {
   write_file(path, [&text](std::ostream& file) { file << text; });
 }
 
+void remove_file(const std::string& path) {
+  const std::filesystem::path target = target_of(path);
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(target, error)) return;
+  if (!std::filesystem::remove(target, error) && error) {
+    throw InvalidProblem("cannot remove '" + path +
+                         "', which is of an earlier run: " + error.message());
+  }
+}
+
 void append_file(const std::string& path, const std::string& text) {
   require_writable(path);
   const std::string target = target_of(path).string();

@@ -25,6 +25,10 @@ void write_file(const std::string& path, const std::string& text);
 /// The same with what `write` writes; when it throws, nothing is left behind.
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write);
 
+/// Removes a regular file, where there is one. A symbolic link stays and its target is removed.
+/// Throws InvalidProblem when that fails.  [certify/files_test "removed"]
+void remove_file(const std::string& path);
+
 /// Adds to the end of a file, or begins it, in one write: processes that add at once lose nothing.
 /// A paragraph apart from what is there. Throws InvalidProblem when that fails.
 /// [certify/files_test "files grow by paragraphs"]

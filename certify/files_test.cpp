@@ -34,6 +34,21 @@ TEST_CASE("files are written whole or not at all", "[certificate]") {
   }
 }
 
+TEST_CASE("a file is removed, and no link to it", "[certificate]") {
+  namespace fs = std::filesystem;
+  const fs::path file = "certificate_test_removed.json", link = "certificate_test_link.json";
+  fs::remove(link);
+  write_file(file.string(), "text");
+  fs::create_symlink(file, link);
+  remove_file(link.string());
+  CHECK_FALSE(fs::exists(file));
+  CHECK(fs::is_symlink(link));
+  remove_file(link.string());  // dangling
+  remove_file(".");            // is no file
+  CHECK(fs::exists("."));
+  fs::remove(link);
+}
+
 TEST_CASE("files grow by paragraphs", "[certificate]") {
   const std::string path = "certificate_test.md";
   std::remove(path.c_str());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -255,6 +256,18 @@ void require_report_files(const ReportFiles& files) {
     if (!path.empty()) require_writable(path);
   }
   if (!files.source.empty()) parse_place(files.source);
+}
+
+std::vector<std::string> earlier_files(const std::string& certificate, const ReportFiles& files) {
+  std::vector<std::string> paths{certificate}, earlier;
+  for (const auto& [option, path] : files.named()) paths.push_back(path);
+  std::copy_if(paths.begin(), paths.end(), std::back_inserter(earlier),
+               [](const std::string& path) {
+                 std::error_code none;
+                 return !path.empty() && std::filesystem::is_regular_file(path, none) &&
+                        !is_step_summary(path);
+               });
+  return earlier;
 }
 
 void write_reports(const nlohmann::json& certificate, const ReportFiles& files) {

@@ -36,6 +36,10 @@ struct NamedFile {
 /// what was read or written before.
 void require_distinct(const std::vector<NamedFile>& files);
 
+/// Returns those of the files that lie there already, of an earlier run; not the one that
+/// GITHUB_STEP_SUMMARY names, which grows.
+std::vector<std::string> earlier_files(const std::string& certificate, const ReportFiles& files);
+
 /// Renders a certificate to the files, and prints what is to be printed. Markdown is added to the
 /// file that GITHUB_STEP_SUMMARY names.  [certify/cli/tests/pipelines_test]
 void write_reports(const nlohmann::json& certificate, const ReportFiles& files);

@@ -506,6 +506,32 @@ class Rebuilt(unittest.TestCase):
         self.assertIn("was written again while it was certified", error)
         self.assertFalse(os.path.exists(out))
 
+    def test_no_certificate_of_an_earlier_run(self):
+        """A campaign that began leaves its own certificate or none; what is refused before leaves the earlier one."""
+        files = {"--out": self.path("c.json"), "--junit": self.path("j.xml"), "--html": self.path("r.html")}
+        written = [word for pair in files.items() for word in pair]
+
+        def earlier():
+            for file in files.values():
+                pathlib.Path(file).write_text("earlier")
+
+        earlier()
+        error = self.run_as(ATTEST, 2, "certify", self.path("absent.so"), *written)
+        for file in files.values():
+            self.assertEqual(pathlib.Path(file).read_text(), "earlier")
+            self.assertIn(f"attest: '{file}' is of an earlier run\n", error)
+        self.run_as(ATTEST, 0, *self.words, *written)
+        self.assertNotIn("earlier", [pathlib.Path(file).read_text() for file in files.values()])
+        earlier()
+        self.words = ["certify", self.mine, "--only", "ones", "--cases", "2000", *written]
+        with subprocess.Popen([ATTEST, *self.words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as campaign:
+            while os.path.exists(files["--html"]):
+                self.assertIsNone(campaign.poll())
+            self.build_again(self.mine)
+            _, error = campaign.communicate(timeout=LIMIT)
+        self.assertEqual(campaign.returncode, 2, error)
+        self.assertEqual([file for file in files.values() if os.path.exists(file)], [])
+
     def checks_in(self, journal):
         with open(journal, encoding="utf-8") as file:
             return sum('"event":"check"' in line for line in file)

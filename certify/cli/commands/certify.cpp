@@ -292,37 +292,64 @@ std::vector<CampaignResult> carry_out(const Registry& registry,
   return results;
 }
 
-int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
-            const CertifyOptions& options) {
-  Kernels known(registry, options.isolation);
-  Order order;
+// Refuses what is wrong with the options and files before the work, not after it.
+std::vector<KnownFailure> require_options(const CertifyOptions& options) {
   require_distinct(files_of(options));
-  certificate_date();  // refuses a bad one before the work, not after it
-  if (!options.out.empty()) require_writable(options.out);  // before the work, not after it
+  certificate_date();
+  if (!options.out.empty()) require_writable(options.out);
   require_report_files(options.reports);
   if (!options.failures.empty()) require_folder(options.failures);
   if (!options.max_time.empty()) parse_duration("--max-time", options.max_time);
-  std::vector<KnownFailure> known_failures;
-  if (!options.known_failures.empty()) known_failures = read_known_failures(options.known_failures);
-  if (options.defects) {
-    order.campaign.tier = parse_tier(options.tier);
-    order.campaign.seed = options.seed;
-    order.campaign.data_seed = options.data_seed;
-    order.campaign.cases = options.cases;
-    order.campaign.jobs = options.jobs;
-    return certify_defects(registry, options.kernels, order.campaign, options.isolation.limits(),
-                           {options.out, options.json});
-  }
+  if (options.known_failures.empty()) return {};
+  return read_known_failures(options.known_failures);
+}
+
+void load(const Registry& registry, const CertifyOptions& options, Kernels& known, Order& order) {
   if (options.merge.empty()) {
     load_options(registry, options, known, order);
   } else {
     load_shards(options, known, order);
   }
-  CampaignOptions& campaign = order.campaign;
-  campaign.jobs = options.jobs;
+  order.campaign.jobs = options.jobs;
   require_beside(order.kernels, files_of(options));
+}
+
+// Does what comes before the first check. Where that refuses, files of an earlier run stay, and are
+// named: none must be taken for the result of this one.
+template <class Work>
+auto before_the_first_check(const CertifyOptions& options, const Work& work) {
+  try {
+    return work();
+  } catch (const InvalidProblem&) {
+    for (const std::string& path : earlier_files(options.out, options.reports)) {
+      fmt::print(stderr, "attest: '{}' is of an earlier run\n", printable(path));
+    }
+    throw;
+  }
+}
+
+int certify(const Registry& registry, const io::ScheduleRegistry& schedules,
+            const CertifyOptions& options) {
+  Kernels known(registry, options.isolation);
+  const std::vector<KnownFailure> known_failures =
+      before_the_first_check(options, [&] { return require_options(options); });
+  if (options.defects) {
+    CampaignOptions campaign;
+    campaign.tier = parse_tier(options.tier);
+    campaign.seed = options.seed;
+    campaign.data_seed = options.data_seed;
+    campaign.cases = options.cases;
+    campaign.jobs = options.jobs;
+    return certify_defects(registry, options.kernels, campaign, options.isolation.limits(),
+                           {options.out, options.json});
+  }
+  Order order;
+  before_the_first_check(options, [&] { load(registry, options, known, order); });
+  const CampaignOptions& campaign = order.campaign;
   const InterruptGuard guard(OnInterrupt::ask);
   if (options.estimate) return tell_estimates(order.kernels, campaign, options.json);
+  // A run that ends without a certificate leaves none of an earlier one.
+  for (const std::string& path : earlier_files(options.out, options.reports)) remove_file(path);
   std::vector<CampaignResult> results =
       carry_out(registry, schedules, options, known_failures, order);
   for (std::size_t k = 0; k < order.kernels.size(); ++k) require_same_files(order, k);
