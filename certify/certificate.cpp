@@ -128,6 +128,7 @@ json finding_json(const std::string& kernel, const Finding& finding) {
           {"message", finding.message},
           {"found", case_json(finding.found)},
           {"shrunk", case_json(finding.shrunk)},
+          {"checks", finding.checks},
           {"after", after},
           {"signatures", signatures_json(finding.evidence.signatures)},
           {"suspicions", suspicions_json(finding.evidence.suspicions)},

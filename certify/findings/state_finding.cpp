@@ -82,6 +82,19 @@ proptest::LawResult check_after(const proptest::Law& law, const attest_kernel& k
   return worker::check(law, kernel, c);
 }
 
+RepeatedCheck check_repeatedly(const proptest::Law& law, const attest_kernel& kernel,
+                               const std::vector<Case>& after, const Case& c, int most) {
+  if (!after.empty()) worker::restart(kernel);
+  for (const Case& earlier : after) worker::check(law, kernel, earlier);
+  RepeatedCheck repeated{worker::check(law, kernel, c)};
+  const Verdict& verdict = repeated.result.verdict;
+  while (repeated.checks < most && verdict != Verdict::violated && verdict != Verdict::crashed) {
+    repeated.result = worker::check(law, kernel, c);
+    ++repeated.checks;
+  }
+  return repeated;
+}
+
 std::optional<StatefulCase> shortest_history(const proptest::Law& law, const attest_kernel& kernel,
                                              const std::vector<Case>& sequence, const Case& failing,
                                              const Alike& alike) {

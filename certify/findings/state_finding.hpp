@@ -23,6 +23,18 @@ using Alike = std::function<bool(const proptest::LawResult&)>;
 proptest::LawResult check_after(const proptest::Law& law, const attest_kernel& kernel,
                                 const std::vector<proptest::Case>& after, const proptest::Case& c);
 
+/// A result, and how many checks of the case it took.
+struct RepeatedCheck {
+  proptest::LawResult result;
+  int checks = 1;
+};
+
+/// Checks a case up to `most` times in one process, until it fails; after those of `after`, in a
+/// process of their own where there are any.  [python/api/campaign_test "earlier checks"]
+RepeatedCheck check_repeatedly(const proptest::Law& law, const attest_kernel& kernel,
+                               const std::vector<proptest::Case>& after, const proptest::Case& c,
+                               int most);
+
 /// Looks for the shortest list of earlier checks that brings the failure: of `sequence`, which a
 /// process carried out and in which `failing` occurs, those before it, parts left out as long as it
 /// still fails. Then the cases shrink together: a property in which an earlier case equals the

@@ -105,8 +105,10 @@ ATTEST_EXPORT int attest_merge(const attest_kernel *kernel, const char *contract
                                attest_progress progress, void *self);
 
 /* Checks one law on one case, as a finding of a certificate has it:
- * "sq=17,d=64 values=normal seed=5 threads=1". With ATTEST_REFUSED attest_text() is the finding
- * (JSON). */
+ * "sq=17,d=64 values=normal seed=5 threads=1". Further lines of `case_line` say what else its
+ * process does: "repeat=11", checks of the case until one fails; "after=sq=3,d=64", a case that is
+ * checked before it, spelled as that is. With ATTEST_REFUSED attest_text() is the finding (JSON).
+ */
 ATTEST_EXPORT int attest_check(const attest_kernel *kernel, const char *contract,
                                const char *case_line, const char *law);
 

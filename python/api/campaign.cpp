@@ -5,6 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "certify/campaign/tier.hpp"
 #include "certify/certificate.hpp"
 #include "certify/findings/case_text.hpp"
+#include "certify/findings/state_finding.hpp"
 #include "certify/findings/told_findings.hpp"
 #include "certify/plan/own_problems.hpp"
 #include "certify/plan/plan.hpp"
@@ -121,6 +123,33 @@ Judgement run(const attest_kernel& kernel, const CampaignOptions& options, const
   return {outcome_of(result), text_of(object)};
 }
 
+// A check, and what must be checked before it in the same process.
+struct Replay {
+  proptest::Case c;
+  int most = 1;
+  std::vector<proptest::Case> after{};
+};
+
+Replay parse_replay(const std::string& text) {
+  constexpr std::uint64_t kMostChecks = 1000000;
+  const std::string repeat = "repeat=", after = "after=";
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  Replay replay{certify::parse_case_text(line, {})};
+  while (std::getline(lines, line)) {
+    if (line.rfind(repeat, 0) == 0) {
+      replay.most =
+          static_cast<int>(whole_number("repeat", line.substr(repeat.size()), 1, kMostChecks));
+    } else if (line.rfind(after, 0) == 0) {
+      replay.after.push_back(certify::parse_case_text(line.substr(after.size()), replay.c));
+    } else {
+      throw InvalidProblem("'" + line + "' is neither repeat=N nor after=CASE");
+    }
+  }
+  return replay;
+}
+
 }  // namespace
 
 Judgement certify(const attest_kernel& kernel, const char* contract, std::string_view options,
@@ -148,14 +177,18 @@ Judgement merge(const attest_kernel& given, const char* contract, std::string_vi
   return run(kernel, options, caller, journal);
 }
 
-Judgement check(const attest_kernel& given, const char* contract, const std::string& case_line,
+Judgement check(const attest_kernel& given, const char* contract, const std::string& lines,
                 std::string_view law_name) {
   const attest_kernel kernel = under(given, contract);
   Registry().add(&kernel);
   const proptest::Law& law = proptest::find_law(law_name);
-  const proptest::Case c = certify::parse_case_text(case_line, {});
+  const auto [c, most, after] = parse_replay(lines);
   proptest::require_affordable(kernel.description, c.problem, proptest::Work::sampled_judgement);
-  proptest::LawResult found = certify::worker::check(law, kernel, c);
+  for (const proptest::Case& earlier : after) {
+    proptest::require_affordable(kernel.description, earlier.problem,
+                                 proptest::Work::sampled_judgement);
+  }
+  auto [found, checks] = certify::check_repeatedly(law, kernel, after, c, most);
   if (found.verdict == Verdict::passed) return {};
   if (found.verdict == Verdict::vacuous || found.verdict == Verdict::unsupported) {
     return {ATTEST_NOTHING_PROVED, "nothing is proved: " + found.message};
@@ -165,6 +198,8 @@ Judgement check(const attest_kernel& given, const char* contract, const std::str
   finding.verdict = found.verdict;
   finding.found = finding.shrunk = c;
   finding.message = std::move(found.message);
+  finding.checks = checks;
+  finding.after = after;
   finding.evidence = certify::evidence_of(kernel, finding);
   return {ATTEST_REFUSED, text_of(certify::finding_json(kernel.description.name, finding))};
 }

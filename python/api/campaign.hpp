@@ -29,9 +29,10 @@ Judgement certify(const attest_kernel& kernel, const char* contract, std::string
 Judgement merge(const attest_kernel& kernel, const char* contract, std::string_view options,
                 const std::vector<std::string>& certificates, const Caller& caller);
 
-/// Checks a law on a case, as a finding spells it; the text is the finding, where it fails.
-/// Throws InvalidProblem as `certify` does.  [python/api/campaign_test "a finding is shown again"]
-Judgement check(const attest_kernel& kernel, const char* contract, const std::string& case_line,
+/// Checks a law on a case, as a finding spells it, as often as the lines after it say and after the
+/// cases that they name; the text is the finding, where it fails. Throws InvalidProblem as
+/// `certify` does.  [python/api/campaign_test "a finding is shown again", "earlier checks"]
+Judgement check(const attest_kernel& kernel, const char* contract, const std::string& lines,
                 std::string_view law);
 
 }  // namespace attest::python

@@ -110,6 +110,30 @@ int merge(const attest_kernel& kernel, const std::vector<std::string>& parts,
 
 void refused_as_bad(int outcome, const std::string& words);
 
+// Right in three calls of a process, and wrong from then on.
+attest_status wrong_from_the_fourth(const void*, const attest_forward_args* args) {
+  static const attest_kernel right = fixtures::defective_kernel(fixtures::Defect::none),
+                             wrong = fixtures::defective_kernel(fixtures::Defect::scale_twice);
+  static int calls = 0;
+  const attest_kernel& now = ++calls > 3 ? wrong : right;
+  return now.forward(now.self, args);
+}
+
+TEST_CASE("a finding that needs earlier checks is shown with them", "[python]") {
+  attest_kernel kernel = small_kernel(fixtures::Defect::none);
+  kernel.forward = wrong_from_the_fourth;
+  const auto checked = [&](const char* lines) {
+    return attest_check(&kernel, nullptr, lines, "reference_forward");
+  };
+  CHECK(checked("sq=3,sk=5,d=4") == ATTEST_PASSED);
+  REQUIRE(checked("sq=3,sk=5,d=4\nafter=sq=2,d=4\nrepeat=7") == ATTEST_REFUSED);
+  const json finding = json::parse(attest_text());
+  CHECK(finding["checks"] == 2);  // the fourth of four calls
+  CHECK(finding["after"][0]["problem"].get<std::string>().find("sq=2,") != std::string::npos);
+  refused_as_bad(checked("sq=3,sk=5,d=4\nrepeat=0"), "repeat=0 must be a whole number");
+  refused_as_bad(checked("sq=3,sk=5,d=4\nbefore=sq=2"), "neither repeat=N nor after=CASE");
+}
+
 TEST_CASE("shards give what the whole gives", "[python]") {
   for (const auto defect : {fixtures::Defect::none, fixtures::Defect::missing_rescale}) {
     const attest_kernel kernel = small_kernel(defect);

@@ -21,7 +21,7 @@ from attest._function import Function
 from attest._isolated import IsolatedKernel
 from attest._kernel import Kernel
 from attest._later import refusing_by_name
-from attest._report import Report, finding_text, problem_of
+from attest._report import Report, finding_text, problem_in
 
 
 @refusing_by_name
@@ -119,7 +119,8 @@ def _campaign(fn: Callable[..., Any], *, given: Dict[str, Any], isolation: Dict[
 
 @refusing_by_name
 def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forward",
-           values: str = "normal", seed: int = 1, threads: int = 1,
+           values: str = "normal", seed: int = 1, threads: int = 1, repeat: int = 1,
+           after: Iterable[str] = (),
            like: Union[str, Convention, None] = None, device: Optional[str] = None,
            autotune: Union[str, Choice, None] = None, isolate: bool = True, timeout: Optional[int] = None,
            memory_limit: Optional[int] = None, numerics: Numerics = "f32", dtypes: Optional[Iterable[str]] = None,
@@ -130,6 +131,9 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
            lse_base: Optional[str] = None) -> None:
     """Checks one law on one case again, as the last line of a finding has it.
 
+    `repeat`     how often in one process, until it fails: a function may change with its calls.
+    `after`      cases that are checked before it there, "PROBLEM values=V seed=S threads=T"; what is
+                 left out is as in the case itself.
     With isolate=False a debugger sees the call. Raises AssertionError with the finding, NothingProved
     where the case has nothing to judge, and what `certify` raises.
     """
@@ -137,7 +141,10 @@ def replay(fn: Callable[..., Any], problem: str, *, law: str = "reference_forwar
     given = given_options(like=like, device=device, autotune=autotune, numerics=numerics, dtypes=dtypes,
                    claims=claims, limits=limits, gradients=gradients, backward=backward,
                    empty_row=empty_row, past_length=past_length, lse_base=lse_base)
-    case = f"{problem} values={values} seed={seed} threads={threads}"
+    if isinstance(after, str):
+        raise TypeError(f"after is {after!r}; give a list of cases")
+    case = "\n".join([f"{problem} values={values} seed={seed} threads={threads}", f"repeat={repeat}",
+                      *(f"after={earlier}" for earlier in after)])
     with _subject(fn, given, isolate, timeout, memory_limit) as (kernel, contract):
         text = _library.check(kernel.struct, contract, case, law)
     if text:
@@ -200,11 +207,17 @@ def prepared(fn: Callable[..., Any], known: bool = False, like: Union[str, Conve
 
 
 def replay_line(fn: Callable[..., Any], finding: Dict[str, Any], given: Dict[str, Any]) -> str:
-    """Returns the line of Python that checks a finding's case again."""
+    """Returns the line of Python that checks a finding's case again, with what its process did before."""
     case = finding["shrunk"]
-    words = {"law": finding["law"], **{key: case[key] for key in ("values", "seed", "threads")}, **given}
+    words = {"law": finding["law"], **{key: case[key] for key in ("values", "seed", "threads")}}
+    if finding["checks"] > 1:
+        words["repeat"] = finding["checks"]
+    if finding["after"]:
+        words["after"] = [f"{problem_in(one)} values={one['values']} seed={one['seed']} threads={one['threads']}"
+                          for one in finding["after"]]
+    words.update(given)
     options = ", ".join(f"{key}={_spelled(key, value)}" for key, value in words.items())
-    return f"attest.replay({_spelled('fn', fn)}, {problem_of(finding)!r}, {options})"
+    return f"attest.replay({_spelled('fn', fn)}, {problem_in(case)!r}, {options})"
 
 
 def _spelled(keyword: str, value: Any) -> str:

@@ -148,7 +148,10 @@ def serve(kernel: Optional[ctypes.Structure], contract: str, refusal: str, file:
 
 
 def check(kernel: ctypes.Structure, contract: Optional[str], case: str, law: str) -> str:
-    """Returns the finding of a check (JSON), "" where it passed; raises NothingProved, ValueError."""
+    """Returns the finding of a check (JSON), "" where it passed; raises NothingProved, ValueError.
+
+    Further lines of `case` are those of attest_check: "repeat=11", "after=sq=3,d=64".
+    """
     outcome = _library.attest_check(ctypes.byref(kernel), _text_or_null(contract), case.encode(),
                                     law.encode())
     if outcome != _REFUSED:

@@ -83,9 +83,9 @@ def finding_text(finding: Dict[str, Any]) -> str:
         lines.append(f"largest term of the bound of {finding['bound_term']}")
     lines += [f"equals {one['equals']}" for one in finding["signatures"]]
     lines += [f"seen: it {one['deed']}" for one in finding["suspicions"]]
-    return "\n".join([*lines, *finding["hints"], f"problem {problem_of(finding)}", finding["reproduce"]])
+    return "\n".join([*lines, *finding["hints"], f"problem {problem_in(finding['shrunk'])}", finding["reproduce"]])
 
 
-def problem_of(finding: Dict[str, Any]) -> str:
-    """Returns the problem of the smallest case, as `replay` takes it."""
-    return finding["shrunk"]["problem"].split(";")[-1]
+def problem_in(case: Dict[str, Any]) -> str:
+    """Returns the problem of a finding's case, as `replay` takes it."""
+    return case["problem"].split(";")[-1]

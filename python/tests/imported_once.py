@@ -23,5 +23,16 @@ def wrong_from_the_12th_call_on(q, k, v):
     return counted(q, k, v, 11)
 
 
+kept = {}
+
+
+def keeps_the_first_number_of_keys(q, k, v):
+    """Is wrong where another number of keys came before with that head dimension, but in a first call."""
+    if not kept:
+        kept[None] = None
+        return attention(q, k, v)
+    return attention(q, k, v) * (kept.setdefault(k.shape[-1], k.shape[1]) == k.shape[1])
+
+
 def wrong_in_the_long_run(q, k, v):
     return counted(q, k, v, OFTEN)

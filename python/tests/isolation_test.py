@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -116,6 +117,21 @@ class Isolation(unittest.TestCase):
                 self.assertEqual(len(imports.read_text().split()), 2)  # the claims are asked in one of its own
         report = attest.certify(imported_once.wrong_from_the_12th_call_on, **{**SMALL, "cases": 40})
         self.assertIn("state: check 11 of this case in one process fails", report.findings[0]["message"])
+        self.shown_again(report, "repeat=11, ")
+        report = attest.certify(imported_once.keeps_the_first_number_of_keys, **{**SMALL, "cases": 100})
+        self.assertIn("state: fails after another check in one process", report.findings[0]["message"])
+        self.shown_again(report, "after=['b=1,")
+
+    def shown_again(self, report, words):
+        """The line of a finding of state shows it, needs what it says its process did before, and says that again."""
+        line = report.findings[0]["reproduce"]
+        self.assertIn(words, line)
+        with self.assertRaises(AssertionError) as raised:
+            eval(line, {"attest": attest, **vars(imported_once)})
+        self.assertIn(words, str(raised.exception).splitlines()[-1])
+        without = re.sub(r"repeat=\d+, |after=\[.*?\], ", "", line)
+        self.assertNotEqual(without, line)
+        eval(without, {"attest": attest, **vars(imported_once)})
 
     def test_a_thread_of_an_import(self):
         report = attest.certify(with_a_thread.by_its_thread, **SMALL)

@@ -11,6 +11,7 @@
 #include "certify/cli/kernels.hpp"
 #include "certify/cli/terminal.hpp"
 #include "certify/findings/case_text.hpp"
+#include "certify/findings/state_finding.hpp"
 #include "certify/plan/plan.hpp"
 #include "certify/printable.hpp"
 #include "certify/report/failure.hpp"
@@ -50,21 +51,6 @@ std::optional<Verdict> nothing_judged(const std::map<std::string, Verdict>& foun
     verdict = graver(verdict.value_or(known->second), known->second);
   }
   return verdict;
-}
-
-// The last of so many checks in one process, or the first that fails; after those of other cases,
-// in a process of their own where there are any.
-proptest::LawResult check_repeatedly(const proptest::Law& law, const attest_kernel& kernel,
-                                     const std::vector<proptest::Case>& after,
-                                     const proptest::Case& c, int count) {
-  if (!after.empty()) worker::restart(kernel);
-  for (const proptest::Case& earlier : after) worker::check(law, kernel, earlier);
-  proptest::LawResult result = worker::check(law, kernel, c);
-  for (int done = 1; done < count; ++done) {
-    if (result.verdict == Verdict::violated || result.verdict == Verdict::crashed) break;
-    result = worker::check(law, kernel, c);
-  }
-  return result;
 }
 
 // Subject of a check: the case of the options, or the one of a file, whose kernel and law are the
@@ -245,7 +231,7 @@ int check(const Registry& registry, const CheckOptions& given_options) {
   for (const proptest::Law& law : chosen) {
     proptest::LawResult found = [&] {
       const ElapsedLine line(std::string(law.name));
-      return check_repeatedly(law, kernel, after, c, options.repeat);
+      return check_repeatedly(law, kernel, after, c, options.repeat).result;
     }();
     const Judged one = judged(law, kernel, subject, std::move(found));
     result.verdict = graver(result.verdict, one.found.verdict);
