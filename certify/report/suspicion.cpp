@@ -204,6 +204,15 @@ Seen first_calls_alone(const Stage& stage) {
   return std::nullopt;
 }
 
+// Tells whether so many elements are the smallest of all by chance in fewer than one of 2^14 draws:
+// of few elements they often are.
+bool beyond_chance(std::int64_t elements, std::int64_t of) {
+  constexpr double kBits = 14;
+  const auto log_factorial = [](std::int64_t n) { return std::lgamma(static_cast<double>(n) + 1); };
+  const double ways = log_factorial(of) - log_factorial(elements) - log_factorial(of - elements);
+  return ways > kBits * std::log(2.0);
+}
+
 // Every element of O that is refused is zero, and the exact ones there are smaller than all others.
 Seen zero_where_small(const Stage& stage) {
   constexpr std::uint64_t kTries = 16;
@@ -215,19 +224,22 @@ Seen zero_where_small(const Stage& stage) {
     const Tensor& exact = truth.forward().O;
     Tensor filled = run.O;
     double largest_zero = 0, smallest_other = std::numeric_limits<double>::infinity();
+    std::int64_t zeros = 0, elements = 0;
     each_element(run.O.view(), [&](auto a, auto b, auto c, auto d) {
       const double size = std::abs(exact(a, b, c, d));
       if (size == 0) return;
+      ++elements;
       if (run.O(a, b, c, d) != 0) {
         smallest_other = std::min(smallest_other, size);
         return;
       }
+      ++zeros;
       largest_zero = std::max(largest_zero, size);
       filled.set(exact(a, b, c, d), a, b, c, d);
     });
     const bool wrong = !Stage::accepts(truth, run);
     const bool explained = largest_zero > 0 && largest_zero < smallest_other &&
-                           std::isfinite(smallest_other) &&
+                           beyond_chance(zeros, elements) &&
                            proptest::passes(filled.view(), exact, truth.forward_bounds().O);
     if (wrong && explained) return "returned zero where the result is small";
   }

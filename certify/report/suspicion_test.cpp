@@ -2,6 +2,7 @@
 
 #include "core/testing/catch.hpp"
 #include "fixtures/register.hpp"
+#include "proptest/laws/law.hpp"
 
 namespace attest::certify {
 namespace {
@@ -87,6 +88,26 @@ TEST_CASE("a NaN that arithmetic carried is no output left", "[suspicion]") {
     REQUIRE(deeds.size() == 1);
     CHECK(deeds.front().name == "unwritten");
   }
+}
+
+// Right but for one of two elements, which is the smaller one in half of all draws.
+attest_status second_of_two_zero(const void*, const attest_forward_args* args) {
+  static const attest_kernel right = fixtures::defective_kernel(fixtures::Defect::none);
+  const attest_status status = right.forward(right.self, args);
+  const attest_problem& p = *args->problem;
+  if (p.batch * p.seqlen_q * p.num_heads_q == 1 && p.head_dim_v == 2) {
+    auto* const O = static_cast<char*>(args->O->data) + args->O->byte_offset;
+    *reinterpret_cast<float*>(O + args->O->strides[3] * std::int64_t{sizeof(float)}) = 0;
+  }
+  return status;
+}
+
+TEST_CASE("zeros among few elements are not taken for small results", "[suspicion]") {
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  kernel.forward = second_of_two_zero;
+  const Case two{Problem::parse("sq=1,sk=9,d=2"), proptest::Values::normal, 3, 1};
+  REQUIRE(proptest::find_law("reference_forward").check(kernel, two).verdict == Verdict::violated);
+  CHECK(suspicions_of(kernel, two, two, "").empty());
 }
 
 TEST_CASE("state from call to call is a deed", "[suspicion]") {

@@ -119,7 +119,7 @@ struct Refused {
   // "; 3 of 12 elements are wrong like this, seqlen_q 7 to 8": axes on which all or many are met
   // from end to end say nothing.
   std::string words(const TensorView& view, std::int64_t compared) const {
-    if (view.size() <= 1) return "";
+    if (compared <= 1) return "";
     const char* const elements = compared < view.size() ? "sampled elements" : "elements";
     if (count == compared) return fmt::format("; so are all {} {}", count, elements);
     std::string text = fmt::format("; {} of {} {} {} wrong like this", count, compared, elements,

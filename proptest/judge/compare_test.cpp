@@ -47,6 +47,16 @@ TEST_CASE("a bound that is not a number passes nothing but the exact value", "[c
   CHECK(compared(0, 0, kNan, kNan).verdict == Verdict::violated);
 }
 
+TEST_CASE("one element that is compared says nothing of others", "[compare]") {
+  Tensor got = filled("O", 3, 2), exact = filled("exact", 3, 1), bound = filled("B", 3, 0);
+  const Judged one{{1}, {0}, {0}};
+  const auto reason = [&](const Judged* judged) {
+    return compare(got.view(), exact, {bound, bound, bound}, judged).reason;
+  };
+  CHECK_THAT(reason(nullptr), Catch::Contains("; so are all 3 elements"));
+  CHECK_THAT(reason(&one), !Catch::Contains("all") && Catch::EndsWith(", bound 0"));
+}
+
 TEST_CASE("the aggregate refuses a common small error", "[compare]") {
   CHECK(compared(1.5, 1, 10, 10, 256, 1).verdict == Verdict::passed);
   CHECK(compared(2.5, 1, 10, 10, 256, 1).verdict == Verdict::improbable);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/dtype/dtype.hpp"
 #include "core/dtype/dtype_range.hpp"
 
 namespace attest::proptest {
@@ -88,19 +89,52 @@ bool Results::tells_apart(const Alternative& alternative) const {
                      });
 }
 
+const Tensor& Results::truth_of(const std::string& output) const {
+  const Truth& truth = scene_.truth;
+  if (output == "O") return truth.forward().O;
+  if (output == "LSE") return truth.forward().LSE;
+  if (output == "dQ") return truth.backward().dQ;
+  if (output == "dK") return truth.backward().dK;
+  if (output == "dV") return truth.backward().dV;
+  return output == "dSinks" ? truth.backward().dSinks : truth.backward().dBias;
+}
+
+double Results::bits_of_agreement(const Alternative& alternative) const {
+  constexpr double kOfClass = 1;
+  double bits = 0;
+  for (const Expected& expected : alternative.outputs) {
+    if (refused_.count(expected.output) == 0) continue;
+    const TensorView& got = output_of(scene_.run, expected.output).view();
+    const double *const values = expected.value.doubles(),
+                        *const truth = truth_of(expected.output).doubles(),
+                        *const bound = expected.bound.probabilistic.doubles();
+    for (std::int64_t e = 0; e < got.size(); ++e) {
+      const double distance = std::abs(values[e] - truth[e]);
+      if (distance == 0) continue;
+      if (values[e] == 0 || !std::isfinite(distance)) {
+        bits += kOfClass;
+        continue;
+      }
+      const double resolution = std::max(bound[e], ulp(got.dtype(), values[e]));
+      if (distance > resolution) bits += std::log2(distance / resolution);
+    }
+  }
+  return bits;
+}
+
 bool Results::refuses(const Expected& expected) const {
   const auto differs = [&](const Tensor& exact, const reference::ErrorBound& bound) {
     return compare(expected.value.view(), exact, bound).verdict != Verdict::passed;
   };
   const Truth& truth = scene_.truth;
-  if (expected.output == "O") return differs(truth.forward().O, truth.forward_bounds().O);
-  if (expected.output == "LSE") return differs(truth.forward().LSE, truth.forward_bounds().LSE);
+  const Tensor& exact = truth_of(expected.output);
+  if (expected.output == "O") return differs(exact, truth.forward_bounds().O);
+  if (expected.output == "LSE") return differs(exact, truth.forward_bounds().LSE);
   const reference::BackwardBounds& bounds = truth.backward_bounds(scene_.run);
-  if (expected.output == "dQ") return differs(truth.backward().dQ, bounds.dQ);
-  if (expected.output == "dK") return differs(truth.backward().dK, bounds.dK);
-  if (expected.output == "dV") return differs(truth.backward().dV, bounds.dV);
-  if (expected.output == "dSinks") return differs(truth.backward().dSinks, bounds.dSinks);
-  return differs(truth.backward().dBias, bounds.dBias);
+  if (expected.output == "dQ") return differs(exact, bounds.dQ);
+  if (expected.output == "dK") return differs(exact, bounds.dK);
+  if (expected.output == "dV") return differs(exact, bounds.dV);
+  return differs(exact, expected.output == "dSinks" ? bounds.dSinks : bounds.dBias);
 }
 
 }  // namespace attest::proptest

@@ -35,8 +35,15 @@ class Results {
   /// Tells whether the alternative would be refused where the run was.
   bool tells_apart(const Alternative& alternative) const;
 
+  /// Returns how little likely a chance it is that the run equals the alternative, in bits: for
+  /// each element of a refused output the logarithm of the alternative's distance from the truth
+  /// over its bound, and one bit where it is 0, infinite or NaN, as much is that has no value.
+  /// Requires: equals(alternative).  [python/api/judgement_test "by chance"]
+  double bits_of_agreement(const Alternative& alternative) const;
+
  private:
   bool refuses(const Expected& expected) const;
+  const Tensor& truth_of(const std::string& output) const;
 
   Scene scene_;
   std::set<std::string> refused_;  // outputs

@@ -126,11 +126,12 @@ bool contradicts(const Results& one, Pass pass, const std::vector<Alternative>& 
   return applies || one.wrong() == pass;
 }
 
-// The mistakes whose results these are, and not the truth's.
-std::set<Suspect> suspects_of(const Results& one) {
+// The mistakes whose results these are, and not the truth's, with so many bits of agreement.
+std::set<Suspect> suspects_of(const Results& one, double least_bits) {
   std::set<Suspect> suspects;
   for (const Alternative& alternative : one.alternatives(one.wrong(), nullptr)) {
-    if (one.tells_apart(alternative) && one.equals(alternative)) {
+    if (one.tells_apart(alternative) && one.equals(alternative) &&
+        one.bits_of_agreement(alternative) >= least_bits) {
       suspects.insert({alternative.name, alternative.statement});
     }
   }
@@ -181,7 +182,7 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
   for (const auto& one : played) {
     if (pass == Pass::none) pass = one->results().wrong();
     if (pass == Pass::none || one->results().wrong() != pass) continue;
-    suspects.merge(suspects_of(one->results()));
+    suspects.merge(suspects_of(one->results(), 0));  // other cases tell
   }
   if (suspects.empty()) return {};
   for (const Case& c : others(kernel, shrunk, found)) {
@@ -206,8 +207,10 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
 }
 
 std::vector<Signature> signatures_of(const Scene& scene) {
+  constexpr double kLeastBits = 12;  // about 40 mistakes: one of 100 wrong results by chance
   const Results results(scene);
-  return results.wrong() == Pass::none ? std::vector<Signature>{} : named(suspects_of(results));
+  return results.wrong() == Pass::none ? std::vector<Signature>{}
+                                       : named(suspects_of(results, kLeastBits));
 }
 
 }  // namespace attest::proptest

@@ -28,9 +28,10 @@ std::vector<Signature> signatures_of(const attest_kernel& kernel, const Case& sh
                                      const Case& found);
 
 /// Returns the known mistakes whose results those of one completed run are: on these inputs alone,
-/// so that several mistakes may agree. Empty where every output is right. Requires: a truth of
+/// so that several mistakes may agree. Empty where every output is right, and where so few elements
+/// agree, or with so few digits, that one of 40 mistakes does so by chance. Requires: a truth of
 /// everything, not of a sample. Cost: about 40 references, of any size. [python/api/judgement_test
-/// "a known mistake is named"]
+/// "a known mistake is named", "by chance"]
 std::vector<Signature> signatures_of(const Scene& scene);
 
 }  // namespace attest::proptest

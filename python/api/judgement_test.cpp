@@ -43,6 +43,19 @@ TEST_CASE("a mistake in gradients is named where O and LSE are right", "[python]
   CHECK_THAT(judgement.text, Catch::Contains("dQ["));
 }
 
+TEST_CASE("a mistake that a result equals by chance is not named", "[python]") {
+  const std::string lacks = "dQ lacks the softmax scale";
+  for (const char* dtype : {"f32", "bf16"}) {
+    Example example("sq=1,sk=2,d=1,scale=0.25,dtype=" + std::string(dtype), Direction::backward);
+    example.dQ.set(4 * example.dQ(0, 0, 0, 0), 0, 0, 0, 0);
+    const Judgement judgement = judged(example);
+    CAPTURE(judgement.text);
+    CHECK(judgement.outcome == ATTEST_REFUSED);
+    // One element of few digits equals much.
+    CHECK((judgement.text.find(lacks) != std::string::npos) == (std::string(dtype) == "f32"));
+  }
+}
+
 TEST_CASE("a contract under which a refused result would pass is named", "[python]") {
   Example example("hq=2,sq=7,sk=13,d=8");
   Tensor bound("O", DType::f64, example.problem.o_axes());
