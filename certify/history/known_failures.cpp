@@ -21,6 +21,15 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
+// A path may hold a # as well.
+std::string without_comment(const std::string& line) {
+  for (std::size_t sign = line.find('#'); sign != std::string::npos;
+       sign = line.find('#', sign + 1)) {
+    if (sign == 0 || line[sign - 1] == ' ' || line[sign - 1] == '\t') return line.substr(0, sign);
+  }
+  return line;
+}
+
 // Cuts the last word off; a kernel's path may hold spaces.
 std::string last_word(std::string& text) {
   const std::size_t space = text.find_last_of(" \t");
@@ -142,7 +151,7 @@ std::vector<KnownFailure> read_known_failures(const std::string& path) {
       throw InvalidProblem(
           fmt::format("{}:{}: holds a byte 0; a line is KERNEL LAW", path, number));
     }
-    const std::string text = trimmed(line.substr(0, line.find('#')));
+    const std::string text = trimmed(without_comment(line));
     if (!text.empty()) known.push_back(parsed(text, fmt::format("{}:{}", path, number)));
   }
   return known;

@@ -30,9 +30,9 @@ struct KnownOutcome {
   std::string part_of{};  // LAW or LAW FAULT of a finding that it occurs in and that is not listed
 };
 
-/// Reads lines `KERNEL LAW` and `KERNEL LAW FAULT`; # begins a comment, empty lines are left out.
-/// Throws InvalidProblem with FILE:LINE for an unknown law and a line that is none of these.
-/// [certify/history/known_failures_test]
+/// Reads lines `KERNEL LAW` and `KERNEL LAW FAULT`; # begins a comment where a line begins and
+/// after a blank, empty lines are left out. Throws InvalidProblem with FILE:LINE for an unknown law
+/// and a line that is none of these. [certify/history/known_failures_test]
 std::vector<KnownFailure> read_known_failures(const std::string& path);
 
 /// Tells whether the entry is of this kernel, in whatever folder.

@@ -46,6 +46,11 @@ TEST_CASE("known failures are lines of a kernel, a law and perhaps a fault", "[k
   CHECK(list[0].kind.empty());
   CHECK(list[1].kind == "hang");
   CHECK(list[1].where == "known_failures_test.txt:4");
+  const auto signs = known("./c#/lib#1.so:x ones\t# why # and more\n  # ./lib.so:x ones\n");
+  REQUIRE(signs.size() == 1);
+  CHECK(signs[0].kernel == "./c#/lib#1.so:x");
+  CHECK(signs[0].law == "ones");
+  CHECK_THROWS_WITH(known("x ones#why\n"), Catch::Contains("did you mean 'ones'?"));
   CHECK_THROWS_WITH(known("x ones\nx one\n"), Catch::Contains("known_failures_test.txt:2:"));
   CHECK_THROWS_WITH(known("ones\n"), Catch::Contains("is not KERNEL LAW"));
   CHECK_THROWS_WITH(known("x crash\n"), Catch::Contains("law"));

@@ -96,8 +96,21 @@ function(attest_add_library name)
   set_property(GLOBAL APPEND PROPERTY ATTEST_CXX_LIBRARIES
     ${CMAKE_STATIC_LIBRARY_PREFIX}${name}${CMAKE_STATIC_LIBRARY_SUFFIX})
   file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
-  install(DIRECTORY ./ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/attest/${room} COMPONENT development
-          FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" PATTERN "*.cuh" PATTERN "testing" EXCLUDE)
+  attest_install_headers(${room})
+endfunction()
+
+# Installs the headers of this folder and of those below it, but tests'. They are listed as they are
+# installed; install(DIRECTORY) would make folders that have none, too.
+function(attest_install_headers room)
+  install(CODE "
+    set(from [==[${CMAKE_CURRENT_SOURCE_DIR}]==])
+    set(to \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/attest/${room}\")
+    file(GLOB_RECURSE headers RELATIVE \"\${from}\" \"\${from}/*.hpp\" \"\${from}/*.h\" \"\${from}/*.cuh\")
+    list(FILTER headers EXCLUDE REGEX \"(^|/)testing/\")
+    foreach(header IN LISTS headers)
+      get_filename_component(folder \${header} DIRECTORY)
+      file(INSTALL DESTINATION \"\${to}/\${folder}\" TYPE FILE FILES \"\${from}/\${header}\")
+    endforeach()" COMPONENT development)
 endfunction()
 
 # One test program with the project's own main, run as the CTest of the same name less `_test`.
