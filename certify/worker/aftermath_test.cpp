@@ -113,6 +113,20 @@ TEST_CASE("threads without end") {
                              2 * most) == most + 1);
 }
 
+TEST_CASE("descriptors without end") {
+  const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& leak = kernel_called(kernels, "leave_descriptor");
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  const int most = Surroundings::most_growths();
+  CHECK(checks_until_failure(law, leak, small_case(), 2 * most) == most + 1);
+  restart(leak);
+  proptest::LawResult result;
+  for (int calls = 0; calls <= most; ++calls) result = check(law, leak, small_case());
+  CHECK_THAT(result.message, Catch::StartsWith("left_descriptor: descriptors were left open by " +
+                                               std::to_string(most + 1) + " calls, numbers to "));
+  CHECK(result.verdict == Verdict::violated);
+}
+
 TEST_CASE("a signal to the certifier is a finding, not an interruption") {
   const CountInterruptions count;
   const IsolatedKernels kernels = isolate_library(plugin("misbehaving"), limits());

@@ -319,6 +319,9 @@ class Findings(unittest.TestCase):
         code, text, _ = attest("certify", misbehaving("leave_more_threads"), *words)
         self.assertEqual(code, 1, text)
         self.assertIn("left_thread: the number of threads has grown", text)
+        code, text, _ = attest("certify", misbehaving("leave_descriptor"), *words)
+        self.assertEqual(code, 1, text)
+        self.assertIn("left_descriptor: descriptors were left open by", text)
 
     def test_state_of_other_calls(self):
         """The line names the calls that bring the failure, and needs each of them."""
@@ -397,7 +400,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(findings.pop("nothing"), [])
         failing = findings.pop("alternate")
         self.assertIn("repeat", [law for f in failing for law in [f["law"], *f["also"]]])
-        for more_calls in ("leave_more_threads", "fail_after_hundred"):
+        for more_calls in ("leave_more_threads", "leave_descriptor", "fail_after_hundred"):
             findings.pop(more_calls)
         if len(os.sched_getaffinity(0)) == 1:
             kinds.pop("bind_thread")

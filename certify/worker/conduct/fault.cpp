@@ -26,6 +26,8 @@ std::string_view name(FaultKind kind) {
       return "fork";
     case FaultKind::closed_descriptor:
       return "closed_descriptor";
+    case FaultKind::left_descriptor:
+      return "left_descriptor";
     case FaultKind::floating_point:
       return "floating_point";
     case FaultKind::locale:

@@ -24,6 +24,7 @@ namespace attest::certify::worker {
 ///                        threads without end
 ///   fork                 started a process
 ///   closed_descriptor    closed a descriptor that it did not open
+///   left_descriptor      left descriptors open without end
 ///   floating_point       left another rounding mode or floating-point environment
 ///   locale, directory    changed the process's locale or working directory
 ///   environment          changed the process's environment variables
@@ -50,6 +51,7 @@ enum class FaultKind : std::uint8_t {
   left_thread,
   fork,
   closed_descriptor,
+  left_descriptor,
   floating_point,
   locale,
   directory,

@@ -110,6 +110,13 @@ std::string changed_variables(const std::vector<std::string>& before,
   return names;
 }
 
+// Returns the number that the next descriptor gets: the lowest that is free. -1 when none is.
+int next_descriptor() {
+  const int next = fcntl(kSocket, F_DUPFD_CLOEXEC, 0);
+  if (next >= 0) close(next);
+  return next;
+}
+
 // Flags that a user could notice. The C library marks every action that it sets (SA_RESTORER), also
 // one that is put back as it was; without a handler all but two flags are without effect.
 int observable_flags(int signal, const struct sigaction& action) {
@@ -157,6 +164,7 @@ void Surroundings::loaded() {
   actions_ = signal_actions();
   settings_ = Settings::now();
   most_threads_ = thread_count();
+  next_descriptor_ = next_descriptor();
 }
 
 Surroundings::Surroundings(std::uint64_t data_limit_bytes)
@@ -183,6 +191,13 @@ bool Surroundings::threads_without_end() {
   constexpr timespec kMeanwhile{0, 5'000'000};
   nanosleep(&kMeanwhile, nullptr);
   return ++growths_ > most_growths();
+}
+
+bool Surroundings::descriptors_without_end() {
+  const int next = next_descriptor();
+  if (next <= next_descriptor_) return false;
+  next_descriptor_ = next;
+  return ++descriptor_growths_ > most_growths();
 }
 
 std::optional<Fault> Surroundings::changed_signal() const {
@@ -245,6 +260,12 @@ std::optional<Fault> Surroundings::change(std::uint32_t may_change) {
     return Fault{FaultKind::left_thread, "the number of threads has grown " +
                                              std::to_string(growths_) + " times, to " +
                                              std::to_string(most_threads_) + ", the last time"};
+  }
+  if (descriptors_without_end()) {
+    return Fault{FaultKind::left_descriptor,
+                 "descriptors were left open by " + std::to_string(descriptor_growths_) +
+                     " calls, numbers to " + std::to_string(next_descriptor_ - 1) +
+                     ", the last time"};
   }
   if (const int rounding = std::fegetround(); rounding != rounding_) {
     return Fault{FaultKind::floating_point, "rounding mode " + std::to_string(rounding_) +

@@ -47,9 +47,10 @@ class Surroundings {
   /// forked from this one: that one ends here.
   std::optional<Fault> change(std::uint32_t may_change);
 
-  /// How many calls of a process may each leave more threads alive than any call before it. A pool
-  /// of threads grows until it is as large as it is to be, a leak of threads at every call.
-  /// [certify/worker/aftermath_test "threads without end"]
+  /// How many calls of a process may each leave more threads alive, or more descriptors open, than
+  /// any call before it. A pool of threads grows until it is as large as it is to be, a leak of
+  /// threads at every call; so do descriptors.
+  /// [certify/worker/aftermath_test "threads without end", "descriptors without end"]
   static int most_growths();
 
  private:
@@ -65,6 +66,7 @@ class Surroundings {
   static Files files();
 
   bool threads_without_end();
+  bool descriptors_without_end();
   std::optional<Fault> changed_signal() const;
   std::string closed_descriptors() const;
   std::string printed_text() const;
@@ -81,7 +83,9 @@ class Surroundings {
   Files files_;        // as they were given; nothing where loading closed or replaced them
   off_t printed_ = 0;  // bytes of the standard output before the first call
   std::uint64_t most_threads_ = 0;
-  int growths_ = 0;
+  int growths_ = 0;          // of threads
+  int next_descriptor_ = 0;  // the greatest number that the next one has had
+  int descriptor_growths_ = 0;
 };
 
 /// Threads of this process; 0 when unknown.
