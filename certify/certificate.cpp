@@ -61,6 +61,7 @@ json numerics_json(const attest_description& d) {
           {"gqa_sum_roundoff", by_dtype(d, [](const Numerics& of) { return of.gqa_sum_roundoff; })},
           {"dq_roundoff", by_dtype(d, [](const Numerics& of) { return of.dq_roundoff; })},
           {"dkv_roundoff", by_dtype(d, [](const Numerics& of) { return of.dkv_roundoff; })},
+          {"dp_roundoff", by_dtype(d, [](const Numerics& of) { return of.dp_roundoff; })},
           {"delta_from_p", n.delta == DeltaSource::pairs},
           {"deterministic", declared.nondeterministic == 0}};
 }

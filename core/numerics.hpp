@@ -51,6 +51,8 @@ struct Numerics {
   double dq_underflow = 0;
   double dkv_roundoff = 0;  // each addition to dK or dV
   double dkv_underflow = 0;
+  double dp_roundoff = 0;  // dP rounded to this before delta is subtracted; 0: as accumulator
+  double dp_underflow = 0;
   DeltaSource delta = DeltaSource::outputs;
   double output_roundoff = 0x1p-24;    // u_out
   double output_underflow = 0x1p-150;  // eta_out

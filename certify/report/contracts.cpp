@@ -1,6 +1,7 @@
 #include "certify/report/contracts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "certify/report/html/evidence.hpp"
@@ -28,6 +29,26 @@ double worst_ratio(const proptest::Law& law, const attest_kernel& kernel, const 
   return worst;
 }
 
+// Tells whether results of forward are right and gradients are not.
+bool gradients_alone(const proptest::Law& law, const attest_kernel& kernel,
+                     const proptest::Case& c) {
+  bool some = false;
+  for (const proptest::Comparison& one : worker::check(law, kernel, c).comparisons) {
+    if (one.verdict == Verdict::passed) continue;
+    if (!one.output.starts_with('d')) return false;
+    some = true;
+  }
+  return some;
+}
+
+// Tells whether the contract's field shows in gradients, and in forward little or not at all.
+bool of_gradients(const Contract& contract) {
+  constexpr std::array kFields{"delta_from_p",   "dp_cast",         "scaled_q_roundoff",
+                               "gqa_partial",    "gqa_accumulator", "dq_accumulator",
+                               "dkv_accumulator"};
+  return std::find(kFields.begin(), kFields.end(), field_of(contract)) != kFields.end();
+}
+
 bool holds(const proptest::Law& law, const attest_kernel& kernel, const proptest::Case& c) {
   try {
     return worker::check(law, kernel, c).verdict == Verdict::passed;
@@ -43,6 +64,18 @@ const std::vector<Contract>& known_contracts() {
   static const std::vector<Contract> contracts{
       {"summation_depth = 0 (not declared)", [](N& n) { n.summation_depth = 0; }},
       {"delta_from_p = 1", [](N& n) { n.delta_from_p = 1; }},
+      {"dp_cast = f16", [](N& n) { n.dp_cast = kF16; }},
+      {"dp_cast = f16, delta_from_p = 1",
+       [](N& n) {
+         n.dp_cast = kF16;
+         n.delta_from_p = 1;
+       }},
+      {"dp_cast = bf16", [](N& n) { n.dp_cast = kBf16; }},
+      {"dp_cast = bf16, delta_from_p = 1",
+       [](N& n) {
+         n.dp_cast = kBf16;
+         n.delta_from_p = 1;
+       }},
       {"flushes_p = 1 (subnormal P becomes zero: FTZ)", [](N& n) { n.flushes_p = 1; }},
       {kFlushes, [](N& n) { n.flushes_subnormals = 1; }},
       {"exp_zero_not_one = 1", [](N& n) { n.exp_zero_not_one = 1; }},
@@ -107,7 +140,7 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
   if (affordable(found.problem)) cases.push_back(found);
   // One alone: a wide contract hides a mistake as well. Most kernels cast P to the type of their
   // tensors; where subnormals may be flushed, nothing else is allowed; else the one whose bounds
-  // the errors fill most.
+  // the errors fill most, of those that gradients alone show where forward is right.
   const std::vector<std::string> passing = passing_contracts(law, kernel, cases);
   const auto passes = [&](const std::string& words) {
     return std::find(passing.begin(), passing.end(), words) != passing.end();
@@ -121,6 +154,7 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
                         : "as numerics.flushes_subnormals = 1 declares"));
   }
   const std::string usual = "p_cast = " + std::string(name(shrunk.problem.dtype));
+  const bool backward = gradients_alone(law, kernel, shrunk);
   const Contract* likely = nullptr;
   double most = -1;
   for (const Contract& contract : known_contracts()) {
@@ -129,7 +163,9 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
     contract.declare(declaring.description.numerics);
     const double ratio = contract.words == usual      ? std::numeric_limits<double>::infinity()
                          : contract.words == kFlushes ? std::numeric_limits<double>::max()
-                                                      : worst_ratio(law, declaring, shrunk);
+                         : backward && of_gradients(contract)
+                             ? 1 + worst_ratio(law, declaring, shrunk)
+                             : worst_ratio(law, declaring, shrunk);
     if (ratio <= most) continue;
     most = ratio;
     likely = &contract;

@@ -51,6 +51,24 @@ TEST_CASE("a contract that is not declared is found by trying the known ones", "
   CHECK_FALSE(says(words, "exp_zero_not_one"));
 }
 
+TEST_CASE("the contract of automatic differentiation is found by its gradients", "[contracts]") {
+  const proptest::Law& law = proptest::find_law("reference_backward");
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    Case c = case_of("b=2,hq=4,hkv=2,sq=5,sk=9,d=8,bias=hqk_drawn_1");
+    c.problem.dtype = dtype;
+    fixtures::Emulation emulation;
+    emulation.name = "emulated/undeclared";
+    emulation.p_cast = emulation.dp_cast = static_cast<std::uint8_t>(1 + abi(dtype));
+    emulation.normalized = emulation.delta_from_p = 1;
+    attest_kernel casts = fixtures::emulated_kernel(emulation, dtype);
+    casts.description.numerics.dp_cast = casts.description.numerics.delta_from_p = 0;
+    while (law.check(casts, c).verdict != Verdict::violated) REQUIRE(++c.seed < 50);
+    const Words hints = hints_of(law, casts, c, c);
+    for (const std::string& hint : hints) UNSCOPED_INFO(hint);
+    CHECK(says(hints, "would pass with numerics.dp_cast = " + std::string(name(dtype))));
+  }
+}
+
 TEST_CASE("hints name a contract, and results flushed to zero", "[contracts]") {
   const proptest::Law& law = proptest::find_law("reference_forward");
   const Case c = case_of("hq=2,sq=9,sk=80,d=16,dtype=bf16");

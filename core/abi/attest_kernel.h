@@ -392,8 +392,8 @@ typedef struct attest_numerics {
   int32_t
       lse_split_keys;   /* with lse_splits: at least so many keys enter at each merge but the last,
                          * so that n keys take ceil(n / lse_split_keys) at most; 0 = not said */
-  int32_t delta_from_p; /* 1: backward forms delta as the row sum of P * dP, neither of them cast,
-                         * instead of dO * O */
+  int32_t delta_from_p; /* 1: backward forms delta as the row sum of P * dP, P not cast and dP as
+                         * `dp_cast` says, instead of dO * O */
   /* Sums of dK and dV over queries, rounded to a type each time a tile of queries is added. 0: as
    * `accumulator`; else 1 + attest_dtype. */
   int32_t dkv_accumulator;
@@ -410,8 +410,9 @@ typedef struct attest_numerics {
    * and results below it may become zero, those that are stored in it too. f16 is stored with its
    * subnormals. */
   int32_t flushes_subnormals;
-  uint32_t reserved_bits; /* 0 */
-  uint64_t reserved[3];   /* 0 */
+  int32_t dp_cast; /* dP = dO V^T is rounded to a type before delta is subtracted, and before P * dP
+                    * is summed with delta_from_p. 0: as `accumulator`; else 1 + attest_dtype */
+  uint64_t reserved[3]; /* 0 */
 } attest_numerics;
 
 /* A kernel is held to all of it: what is claimed is exercised, what is not claimed is listed as not

@@ -47,6 +47,9 @@ TEST_CASE("the term that dominates is named", "[truth]") {
   declared.p_cast = 1 + ATTEST_BF16;
   CHECK(named(declared, f32, "O") == "cast of P");
   CHECK(named(declared, f32, "dK") == "cast of P");
+  declared.p_cast = 0;
+  declared.dp_cast = 1 + ATTEST_BF16;
+  CHECK(named(declared, f32, "dQ") == "cast of dP");
   declared = plain;
   declared.input_roundoff = 0x1p-11;
   CHECK(named(declared, f32, "O") == "input rounding");

@@ -135,6 +135,7 @@ bool one_hot_is_exact(const Numerics& numerics, const Problem& p, Direction dire
   if (direction == Direction::forward) return true;
   // dP = delta, and dV: of each head of a group one dO.
   return adds_exactly(numerics, {kLargestValue, std::max(values, group)}) &&
+         holds_integers(numerics.dp_roundoff, values) &&
          holds_integers(numerics.gqa_partial_roundoff, kLargestValue) &&
          holds_integers(numerics.dkv_roundoff, group) &&
          holds_integers(numerics.gqa_sum_roundoff, group);

@@ -239,6 +239,61 @@ TEST_CASE("a low precision accumulator of dK and dV must be declared", "[validat
   }
 }
 
+// Automatic differentiation of a softmax between two products in bf16: the product's cotangent dP
+// is in their type. Where V is the same for every key, dS is 0 and the error all there is.
+TEST_CASE("a cast of dP must be declared, with a delta made of it too", "[validation]") {
+  for (const bool pairs : {false, true}) {
+    Emulation e;
+    e.name = "emulated/dp_cast";
+    e.dp_cast = e.p_cast = 1 + ATTEST_BF16;
+    e.normalized = 1;
+    e.delta_from_p = pairs ? 1 : 0;
+    for (const char* dtype : {"f32", "bf16"}) {
+      const std::string text = "hq=2,hkv=1,sq=6,sk=9,d=8,bias=hqk_drawn_1,dtype=";
+      InputValues in = values_of(text + dtype, Values::normal);
+      double* V = in.V.doubles();
+      for (std::int64_t k = 0; k < in.V.view().size(); ++k) {
+        V[k] = round_to(DType::bf16, 4 + V[k] / 16);
+      }
+      const Judged judged(text + dtype, e, in);
+      const auto undeclared = judged.with([](attest_numerics& n) { n.dp_cast = 0; });
+      INFO(dtype << (pairs ? ", delta of P" : ", delta of O"));
+      for (const char* output : {"dQ", "dK", "dBias"}) {
+        const double declared = worst(judged.as_declared(), output);
+        std::printf("bf16 cast of dP, %s: error over bound undeclared %.2f, declared %.4f\n",
+                    output, worst(undeclared, output), declared);
+        CHECK(worst(undeclared, output) > 1);
+        CHECK(declared <= 1);
+        CHECK(declared > 0);
+      }
+      CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+    }
+  }
+}
+
+// The scale is multiplied in before dS is cast, which leaves more of it below f16's normal numbers.
+TEST_CASE("a small dS may be scaled before its cast or after it", "[validation]") {
+  Emulation e;
+  e.name = "emulated/scaled_ds";
+  e.p_cast = 1 + ATTEST_F16;
+  const std::string text = "hq=2,sq=24,sk=24,d=64,bias=hqk_drawn_1,dtype=f16";
+  for (const std::uint64_t seed : {1u, 2u, 3u, 4u}) {
+    InputValues in = values_of(text, Values::normal, seed);
+    double *Q = in.Q.doubles(), *V = in.V.doubles();
+    for (std::int64_t k = 0; k < in.Q.view().size(); ++k) Q[k] *= 4;
+    for (std::int64_t k = 0; k < in.V.view().size(); ++k) {
+      V[k] = round_to(DType::f16, V[k] / 1024);
+    }
+    for (const bool before : {false, true}) {
+      e.scaled_ds = before ? 1 : 0;
+      const Judged judged(text, e, in);
+      const std::vector<Comparison> found = judged.as_declared();
+      INFO("before: " << before << " " << gravest(found).reason);
+      CHECK(gravest(found).verdict == Verdict::passed);
+    }
+  }
+}
+
 // Equal terms stop counting once their sum is 2^8 times as large: 600 of them end at 256.
 TEST_CASE("sums in bf16 that stop growing stay within a finite bound", "[validation]") {
   Emulation running;

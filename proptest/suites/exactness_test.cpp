@@ -90,6 +90,17 @@ TEST_CASE("sums of a large group in bf16 are held to their bound", "[laws]") {
   }
 }
 
+// dO V^T is an integer that 8 bits do not hold, delta the same one in float32.
+TEST_CASE("a cast of dP is held to its bound where its type does not hold dP", "[laws]") {
+  Emulation e;
+  e.name = "emulated/dp_cast";
+  e.dp_cast = 1 + ATTEST_BF16;
+  attest_numerics plain = fixtures::defective_kernel(fixtures::Defect::none).description.numerics;
+  const std::string problem = "sq=8,sk=8,d=8,dv=1024";
+  CHECK(checked("one_hot_probe", e, problem).verdict == Verdict::passed);
+  CHECK(checked("one_hot_probe", e, problem, &plain).verdict == Verdict::violated);
+}
+
 // A scale times log2(e), folded into Q before the product, makes no multiple of it exact but 0.
 TEST_CASE("kernels that fold the base of the exponential into Q keep the exact score", "[laws]") {
   Emulation e;

@@ -106,7 +106,7 @@ struct Field {
 };
 
 using N = attest_numerics;
-constexpr std::array<Field, 24> kFields{
+constexpr std::array<Field, 25> kFields{
     {{"accumulation", write_accumulation},
      {"accumulator", write_type<&N::accumulator>},
      {"fused_block", write_count<&N::fused_block>},
@@ -127,6 +127,7 @@ constexpr std::array<Field, 24> kFields{
      {"gqa_accumulator", write_type<&N::gqa_accumulator>},
      {"dq_accumulator", write_type<&N::dq_accumulator>},
      {"dkv_accumulator", write_type<&N::dkv_accumulator>},
+     {"dp_cast", write_type<&N::dp_cast>},
      {"delta_from_p", write_flag<&N::delta_from_p>},
      {"flushes_subnormals", write_flag<&N::flushes_subnormals>},
      {"lse_base", write_lse_base},
@@ -180,6 +181,7 @@ const std::vector<Preset>& presets() {
       {"p_cast_to_input", "p_cast=input"},
       {"tensor_core",
        "p_cast=input,accumulation=fused_blocks,fused_block=8,fused_fraction_bits=24"},
+      {"autodiff", "p_cast=input,p_normalized=1,dp_cast=input,delta_from_p=1"},
       {"tf32",
        "operand_roundoff=0.0009765625,accumulation=fused_blocks,fused_block=4,"
        "fused_fraction_bits=24"}};

@@ -18,6 +18,9 @@ Numerics = Union[str, Mapping[str, Union[str, int, float, bool]]]
 "f32"              all in float32 (float64 for float64 arrays), rounded to nearest; P is not cast
 "p_cast_to_input"  the same, but P is cast to the dtype of the arrays before it meets V
 "tensor_core"      the same with the cast, and sums of products as tensor cores accumulate them
+"autodiff"         two products with a softmax in float32 between them, differentiated automatically:
+                   P, divided by its sum, and dP are cast to the dtype of the arrays, and delta is
+                   the row sum of P * dP
 "tf32"             operands of products rounded or cut off to tf32, sums as tensor cores do
 
 Fields are those of attest_numerics in attest_kernel.h: {"p_cast": "bf16", "exp_ulps": 4}, or as text

@@ -119,6 +119,16 @@ class OfJax(Gradients):
         import jax
         attest.replay(jax.nn.dot_product_attention, self.PROBLEM, **self.WORDS)
 
+    def test_gradients_in_bf16(self):
+        import jax
+
+        problem, words = f"{self.PROBLEM.replace('_f32', '')},dtype=bf16", {**self.WORDS, "dtypes": ["bf16"]}
+        declared = {"preset": "autodiff", "flushes_subnormals": True}
+        attest.replay(jax.nn.dot_product_attention, problem, numerics=declared, **words)
+        with self.assertRaisesRegex(AssertionError, r"outside the proved bound: d(?s:.*)"
+                                    "would pass with numerics.dp_cast = bf16"):
+            attest.replay(jax.nn.dot_product_attention, problem, numerics="p_cast_to_input", **words)
+
     def test_a_mistake(self):
         import jax
 

@@ -76,6 +76,7 @@ bool Truth::in_domain() const {
   const bool every_sum = has_narrow_range(numerics_.accumulator_roundoff);
   const bool of_gradients = every_sum || has_narrow_range(numerics_.dq_roundoff) ||
                             has_narrow_range(numerics_.dkv_roundoff) ||
+                            has_narrow_range(numerics_.dp_roundoff) ||
                             has_narrow_range(numerics_.gqa_partial_roundoff) ||
                             has_narrow_range(numerics_.gqa_sum_roundoff);
   if (every_sum && !scores_fit_f16()) return false;
@@ -83,8 +84,9 @@ bool Truth::in_domain() const {
   if (!has_narrow_range(problem_.dtype) || direction_ == Direction::forward) return true;
   double dP = 0;
   if (numerics_.p_roundoff > 0) {
-    // |dS| <= |dP - delta| <= 2 |dO| |V| for every row and key.
-    dP = 2 * largest_row_norm(values_.dO) * largest_row_norm(values_.V);
+    // |dS| <= |dP - delta| <= 2 |dO| |V| for every row and key; it may be scaled before its cast.
+    dP = 2 * largest_row_norm(values_.dO) * largest_row_norm(values_.V) *
+         std::max(1.0, std::abs(problem_.scale()));
   }
   return dP < kLargestInF16 && largest(backward_.dQ) < kLargestInF16 &&
          largest(backward_.dK) < kLargestInF16 && largest(backward_.dV) < kLargestInF16 &&

@@ -21,6 +21,7 @@ PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const Ro
                        const KeyTile& tile, Vector& terms) {
   const auto& [exact, error, dP, of_dP] = TileProducts(in, block, tile);
   const WeightErrors weights(in.numerics, error);
+  const CastOfDP dp(in.numerics);
   const double products = static_cast<double>(in.problem.head_dim_v), others = 2;
   const double proved = accumulation_error(in.numerics, products, others),
                bias = accumulation_bias(in.numerics, products, others),
@@ -38,13 +39,14 @@ PairErrors pair_errors(const GradientInputs& in, const RowErrors& rows, const Ro
       const WeightError weight = weights(i, j, exact.S(i, j), LSE, EL, 1 + growth);
       const double P = std::exp(exact.S(i, j) - LSE), x = std::abs(dP(i, j));
       const double magnitude = of_dP.all(i, j), lost = lost_products + of_dP.lost(i, j);
-      const double pi = (proved + again * (1 + proved)) * magnitude + lost * (1 + proved);
+      const double sum = (proved + again * (1 + proved)) * magnitude + lost * (1 + proved);
+      const double cast = dp(x, sum), pi = sum + cast;
       // P below the smallest normal number, and the product.
       const double floor = 2 * flush * (1 + x + pi);
       pairs.magnitude(i, j) = P * x;
       pairs.errors.proved(i, j) = P * (weight.own * x + (1 + weight.own + growth) * pi) + floor;
       pairs.errors.linear(i, j) =
-          P * (weight.over_keys.linear * x + (bias + again) * magnitude + lost) + floor;
+          P * (weight.over_keys.linear * x + (bias + again) * magnitude + lost + cast) + floor;
       pairs.errors.deviation(i, j) =
           P * std::hypot(weight.over_keys.deviation * x, deviation * magnitude);
       terms(i) += 1;

@@ -44,6 +44,7 @@ class EntryAnalysis {
         u_(in.numerics.accumulator_roundoff),
         up_(in.numerics.p_roundoff),
         p_underflow_(in.numerics.p_underflow),
+        dp_(in.numerics),
         exponential_(exponential_error(in.numerics)),
         flush_(flush_unit(in.numerics)),
         softcap_(in.problem.softcap),
@@ -55,6 +56,7 @@ class EntryAnalysis {
     product_lost_ = accumulation_loss(in.numerics, terms, terms, others);
     // dS is multiplied by the slope and the scale, and read again.
     const double scale = std::min(1.0, std::abs(in.problem.scale()));
+    lost_dS_ = scale > 0 ? p_underflow_ / scale : p_underflow_;
     flushed_dS_ = in.numerics.flushed_below * (2 + (scale > 0 ? 1 / scale : 0));
     operands_ = operand_error(in.numerics);
   }
@@ -72,8 +74,9 @@ class EntryAnalysis {
     // The errors of P and of the slope meet dP less the delta that the kernel has.
     const double inherited = std::abs(row.inherited), met = G + inherited;
     const double again = operands_ * of_dP.all(i, j) + product_lost_ + of_dP.lost(i, j);
-    const double pi = product_ * magnitude + again * (1 + product_),
-                 pv = product_deviation_ * magnitude, pl = product_bias_ * magnitude + again;
+    const double sum = product_ * magnitude + again * (1 + product_), cast = dp_(dP, sum);
+    const double pi = sum + cast, pv = product_deviation_ * magnitude,
+                 pl = product_bias_ * magnitude + again + cast * (1 + up_);
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
     const double full = own + row.lse_growth;
     const SlopeError cap = softcap_ > 0 ? slope_error(slope, i, j) : SlopeError{};
@@ -97,7 +100,8 @@ class EntryAnalysis {
 
     const double operations = 3 * u_ * (1 + full) * (raw + P * (pi + ED));
     // A flushed P is multiplied by dP - delta.
-    const double floor = p_underflow_ + 2 * flush_ * (1 + G + pi + ED) + flushed_dS_;
+    const double flushed = 2 * flush_ * (1 + G + pi + ED) + flushed_dS_;
+    const double floor = lost_dS_ + flushed;
     const auto with_slope = [&](const SlopeError& by, double r) {
       return (by.slope + by.proved) * r + by.proved * raw;
     };
@@ -107,17 +111,18 @@ class EntryAnalysis {
       const double most = by.slope + by.proved;
       return square(met * (most * part.deviation + of_slope.deviation)) + square(most * pv);
     };
-    const auto over_rows = [&](const SlopeError& by, WeightedErrors& errors, Matrix& known) {
+    const auto over_rows = [&](const SlopeError& by, double lost, WeightedErrors& errors,
+                               Matrix& known) {
       const double most = by.slope + by.proved;
       double r = with_slope(by, P * (G * full + (pi + ED) * (1 + full)) + operations);
       r += up_ * (raw * by.slope + r);
       known(i, j) = P * by.slope *
                     (row.shift_growth * (dP - row.delta) - (1 + row.shift_growth) * row.inherited);
-      errors.proved(i, j) = r + floor;
+      errors.proved(i, j) = r + lost;
       errors.linear(i, j) = most * P *
                                 (met * (of_key.linear + row.lse_unseen + 2 * u_) + pl +
                                  up_ * inherited + row.delta_bias) +
-                            by.over_rows.linear * P * met + floor;
+                            by.over_rows.linear * P * met + lost;
       // A delta made of pairs errs by what this entry errs, among others.
       const double together = pairs_ ? 0 : row.delta_spread, apart = row.delta_spread - together;
       errors.deviation(i, j) =
@@ -125,10 +130,10 @@ class EntryAnalysis {
                          square(most) * (square(G * row.lse_rounding) + together)) +
                most * std::sqrt(apart));
     };
-    over_rows(cap, e.dK, e.inherited_dS);
+    over_rows(cap, floor, e.dK, e.inherited_dS);
     if (e.raw_dS.size() > 0) {
       e.raw_dS(i, j) = raw;
-      over_rows({}, e.raw, e.inherited_raw);
+      over_rows({}, p_underflow_ + flushed, e.raw, e.inherited_raw);
     }
 
     // dQ: errors common to the row stay signed and are added per column.
@@ -159,11 +164,14 @@ class EntryAnalysis {
   const ScoreError& error_;
   WeightErrors weights_;
   bool pairs_;
-  double u_, up_, p_underflow_, exponential_, flush_, softcap_;
+  double u_, up_, p_underflow_;
+  CastOfDP dp_;
+  double exponential_, flush_, softcap_;
   const Vector& alike_dO_;
   double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
   double product_lost_ = 0, operands_ = 0;  // of subnormal sums; of rounding dO and V again
   double flushed_dS_ = 0;                   // what is flushed of dS after its first product
+  double lost_dS_ = 0;  // what a cast loses of dS, before the scale or behind it
 };
 
 void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
@@ -355,7 +363,9 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
   resize(block.count, tile.count, entries);
   if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);
   if (in.alike_dO.size() > 0) entries.alike.setZero(block.count, tile.count);
-  if (exact.slope.size() > 0 && in.problem.bias.kind != Bias::Kind::none) {
+  // dBias has dS before the softcap's derivative and before the scale.
+  const bool scaled = in.numerics.p_underflow > 0 && std::abs(in.problem.scale()) < 1;
+  if ((exact.slope.size() > 0 || scaled) && in.problem.bias.kind != Bias::Kind::none) {
     for (Matrix* matrix : {&entries.raw_dS, &entries.inherited_raw, &entries.raw.proved,
                            &entries.raw.linear, &entries.raw.deviation}) {
       matrix->setZero(block.count, tile.count);

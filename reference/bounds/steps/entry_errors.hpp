@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "core/numerics.hpp"
@@ -103,8 +104,9 @@ struct EntryErrors {
   // Deviations that dP's own roundings bring to dS, signed: where rows of dO are alike they add up
   // as they are. Empty where none are.
   Matrix alike;
-  // With a softcap and a bias |dS| before the softcap's derivative, and its errors in sums over
-  // rows and what is known of them: what dBias has. Else empty, for they are dS's.
+  // With a bias and a softcap, or a cast that loses more of a scaled dS, |dS| before these, and its
+  // errors in sums over rows and what is known of them: what dBias has. Else empty, for they are
+  // dS's.
   Matrix raw_dS, inherited_raw;
   WeightedErrors raw;
   Vector row_terms, key_terms;  // visible keys per row, rows that see the key of the tile
@@ -139,6 +141,20 @@ class WeightErrors {
  private:
   const ScoreError& scores_;
   double u_, exponential_;
+};
+
+/// Error that rounding dP to the declared type brings to it, where the sum that made it errs by so
+/// much.
+class CastOfDP {
+ public:
+  explicit CastOfDP(const Numerics& numerics)
+      : roundoff_(numerics.dp_roundoff), underflow_(numerics.dp_underflow) {}
+  double operator()(double dP, double sum_error) const {
+    return roundoff_ * (std::abs(dP) + sum_error) + underflow_;
+  }
+
+ private:
+  double roundoff_, underflow_;
 };
 
 /// Beyond this logarithm of an error nothing is proved, and exp stays finite.
