@@ -135,10 +135,10 @@ Case case_with(const Feature& feature, const attest_kernel& kernel, std::uint64_
   }
 }
 
-// The reference, and what a law says of the feature alone. ATTEST_FEATURE chooses one by its name,
-// for a long run.
+// The reference, and what a law says of the feature alone. Some cases have nothing to judge: others
+// take their place. ATTEST_FEATURE chooses one by its name, for a long run.
 TEST_CASE("no law refuses the loosest kernels in small cases of a feature", "[validation]") {
-  const int cases = attest::testing::is_nightly() ? 100000 : 40;
+  const int enough = attest::testing::is_nightly() ? 100000 : 40, most = 2 * enough;
   const char* const chosen = std::getenv("ATTEST_FEATURE");
   for (const Feature& feature : features()) {
     if (chosen != nullptr && feature.name != chosen) continue;
@@ -155,17 +155,19 @@ TEST_CASE("no law refuses the loosest kernels in small cases of a feature", "[va
     for (const Law& law : laws()) {
       if ((law.features & feature.claim) != 0) asked.push_back(&law);
     }
-    std::atomic<int> passed{0}, refused{0};
+    std::atomic<int> drawn{0}, judged{0}, refused{0};
     std::string first;
 #pragma omp parallel for schedule(dynamic)
-    for (int index = 0; index < cases; ++index) {
+    for (int index = 0; index < most; ++index) {
+      if (judged >= enough) continue;
+      ++drawn;
       const auto number = static_cast<std::size_t>(index);
       const attest_kernel& kernel = *kernels[number % kernels.size()];
       const Case c = case_with(feature, kernel, number);
-      bool counted = false;
+      bool says = false;
       for (const Law* law : asked) {
         const LawResult result = law->check(kernel, c);
-        counted = counted || result.verdict == Verdict::passed;
+        says = says || result.verdict == Verdict::passed;
         if (result.verdict == Verdict::passed || result.verdict == Verdict::vacuous ||
             result.verdict == Verdict::unsupported) {
           continue;
@@ -176,14 +178,14 @@ TEST_CASE("no law refuses the loosest kernels in small cases of a feature", "[va
                 c.problem.to_string() + " values=" + std::string(name(c.values)) +
                 " seed=" + std::to_string(c.seed) + ": " + result.message;
       }
-      passed += counted ? 1 : 0;
+      judged += says ? 1 : 0;
     }
-    std::printf("%-36s %d of %d cases counted, %d refused\n", feature.name.c_str(), passed.load(),
-                cases, refused.load());
+    std::printf("%-36s %d of %d cases judged, %d refused\n", feature.name.c_str(), judged.load(),
+                drawn.load(), refused.load());
     std::fflush(stdout);
     INFO(first);
     CHECK(refused == 0);
-    CHECK(passed > cases / 2);
+    CHECK(judged >= enough);
   }
 }
 
