@@ -197,6 +197,10 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
   for (const Refusal& one : result.refused) {
     refused.push_back({{"message", one.message}, {"checks", one.checks}, {"example", one.example}});
   }
+  json needed = json::array();
+  for (const NeededFile& one : result.needed) {
+    needed.push_back({{"file", one.path}, {"sha256", one.sha256}});
+  }
   const attest_kernel& kernel = registry.find(result.kernel);
   const attest_description& description = kernel.description;
   const Pairs unmet = unmet_pairs(result);
@@ -231,6 +235,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
               {"met", result.claimed.size() - unmet.size()},
               {"not_met", unmet}}},
             {"refused", refused}}},
+          {"needed", needed},
           {"loaded_in_calls", result.loaded},
           {"io", io_json(result.io)},
           {"io_backward", io_json(result.io_backward)},

@@ -1,6 +1,8 @@
 #include "certify/audit/verification.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "certify/audit/seal.hpp"
 #include "certify/digest.hpp"
@@ -11,6 +13,18 @@ namespace attest::certify {
 namespace {
 
 using nlohmann::json;
+
+std::vector<VerifiedNeed> needed_of(const std::vector<json>& kernels) {
+  std::vector<VerifiedNeed> needed;
+  for (const json& kernel : kernels) {
+    for (const json& one : kernel.value("needed", json::array())) {
+      VerifiedNeed need{one.at("file"), one.at("sha256"), ""};
+      if (std::filesystem::exists(need.path)) need.digest = sha256_of_file(need.path);
+      needed.push_back(std::move(need));
+    }
+  }
+  return needed;
+}
 
 Verification verified(const json& certificate, const std::vector<std::string>& files) {
   Verification found;
@@ -29,15 +43,18 @@ Verification verified(const json& certificate, const std::vector<std::string>& f
   for (std::size_t k = 0; k < held.size(); ++k) {
     if (held[k]) found.kernels.push_back(certificate.at("kernels")[k]);
   }
+  if (!files.empty()) found.needed = needed_of(found.kernels);
   const bool all = std::all_of(found.files.begin(), found.files.end(),
                                [](const VerifiedFile& file) { return !file.kernels.empty(); });
   const bool certified =
       !found.kernels.empty() &&
       std::all_of(found.kernels.begin(), found.kernels.end(),
                   [](const json& kernel) { return kernel.at("verdict") == "certified"; });
-  found.match = !found.whole || !all ? Match::differs
-                : certified          ? Match::matches
-                                     : Match::not_certified;
+  const bool other = std::any_of(found.needed.begin(), found.needed.end(),
+                                 [](const VerifiedNeed& one) { return one.differs(); });
+  found.match = !found.whole || !all || other ? Match::differs
+                : certified                   ? Match::matches
+                                              : Match::not_certified;
   return found;
 }
 
@@ -75,7 +92,12 @@ Verification verify(const json& certificate, const std::vector<std::string>& fil
 
 json verification_json(const json& certificate, const Verification& found) {
   return reading_certificate([&]() -> json {
-    json files = json::array(), kernels = json::array();
+    json files = json::array(), kernels = json::array(), needed = json::array();
+    for (const VerifiedNeed& one : found.needed) {
+      needed.push_back({{"file", one.path},
+                        {"sha256", one.sha256},
+                        {"found", one.digest.empty() ? json(nullptr) : json(one.digest)}});
+    }
     for (const VerifiedFile& file : found.files) {
       files.push_back({{"path", file.path}, {"sha256", file.sha256}, {"kernels", file.kernels}});
     }
@@ -94,6 +116,7 @@ json verification_json(const json& certificate, const Verification& found) {
             {"host", certificate.at("host")},
             {"files", files},
             {"kernels", kernels},
+            {"needed", needed},
             {"match", name(found.match)},
             {"exit_code", exit_code(found.match)}};
   });

@@ -21,17 +21,27 @@ struct VerifiedFile {
   std::vector<std::string> kernels;
 };
 
+/// A library that a kernel's is linked with: `digest` of the file that lies there now, empty where
+/// there is none.
+struct VerifiedNeed {
+  std::string path, sha256, digest;
+
+  bool differs() const { return !digest.empty() && digest != sha256; }
+};
+
 struct Verification {
   Match match = Match::matches;
   bool whole = true;  // the certificate says its own SHA-256
   std::vector<VerifiedFile> files;
+  std::vector<VerifiedNeed> needed;     // by kernels of the files
   std::vector<nlohmann::json> kernels;  // of the files; every one of the certificate without files
 };
 
 /// Holds files against a certificate. It `differs` where the certificate was changed after it was
-/// made or a file is of no kernel in it. A file may be a library, the file of a function in Python,
-/// or the program, which holds the built-in kernels. Throws InvalidProblem for a file that cannot
-/// be read, and for a certificate that is too old to have digests or not as its schema says.
+/// made, a file is of no kernel in it, or a library that a kernel's is linked with lies where it
+/// did with other bytes. A file may be a library, the file of a function in Python, or the program,
+/// which holds the built-in kernels. Throws InvalidProblem for a file that cannot be read, and for
+/// a certificate that is too old to have digests or not as its schema says.
 /// [certify/audit/verification_test]
 Verification verify(const nlohmann::json& certificate, const std::vector<std::string>& files);
 

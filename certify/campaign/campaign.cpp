@@ -388,6 +388,7 @@ CampaignResult run_campaign(const attest_kernel& kernel, const CampaignOptions& 
   CampaignResult result = Campaign(options, run, surveillance.ended_by).carry_out();
   worker::require_same_file(kernel);
   result.library = content;
+  result.needed = needed_content(kernel);
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include "certify/campaign/batches.hpp"
 #include "certify/campaign/campaign_options.hpp"
+#include "certify/campaign/code_content.hpp"
 #include "certify/count/schedule_audit.hpp"
 #include "certify/plan/pairs/pairwise.hpp"
 #include "certify/plan/sizes.hpp"
@@ -75,6 +76,7 @@ struct CampaignResult {
   std::map<std::string, std::map<std::string, std::uint64_t>> matrix;  // dtype -> feature -> checks
   std::map<std::string, std::uint64_t> not_claimed;  // missing feature -> cases it kept out
   std::vector<Refusal> refused;                      // claimed but refused by the kernel
+  std::vector<NeededFile> needed;                    // libraries that its own is linked with
   std::vector<std::string> loaded;                   // files of code that its calls loaded
   Pairs claimed, met;  // pairwise coverage; `met` in a check against the reference that counted
   SizesByKind sizes;   // of problems whose check against the reference counted

@@ -14,4 +14,13 @@ std::string content_of_code(const attest_kernel& kernel) {
   return content;
 }
 
+std::vector<NeededFile> needed_content(const attest_kernel& kernel) {
+  std::vector<NeededFile> files;
+  for (const std::string& path : worker::needed_by(kernel)) {
+    files.push_back({path, sha256_of_file(path)});
+  }
+  worker::require_same_file(kernel);
+  return files;
+}
+
 }  // namespace attest::certify

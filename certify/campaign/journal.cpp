@@ -129,12 +129,16 @@ void refuse_other_library(const json& kernels, const json& expected, const std::
   const json got = without_folders(kernels), wanted = without_folders(expected);
   const auto built_again = [](const json& one, json other) {
     if (!one.is_object() || one == other) return false;
-    other["library"] = one.value("library", json(nullptr));
+    for (const char* of_bytes : {"library", "needed"}) {
+      other[of_bytes] = one.value(of_bytes, json(nullptr));
+    }
     return one == other;
   };
   for (std::size_t k = 0; k < got.size(); ++k) {
     if (!built_again(got[k], wanted[k])) continue;
-    refuse_other_build(where, "the file of '" + expected[k].at("kernel").get<std::string>() + "'");
+    const bool own = member(got[k], "library") != member(wanted[k], "library");
+    refuse_other_build(where, std::string(own ? "the file of '" : "a library linked with '") +
+                                  expected[k].at("kernel").get<std::string>() + "'");
   }
 }
 
@@ -145,10 +149,13 @@ json campaign_header(const std::vector<const attest_kernel*>& kernels,
   json descriptions = json::array();  // in their order
   for (const attest_kernel* kernel : kernels) {
     const std::string content = content_of_code(*kernel);
+    json needed = json::array();  // their bytes: folders may differ
+    for (const NeededFile& one : needed_content(*kernel)) needed.push_back(one.sha256);
     descriptions.push_back({{"kernel", kernel->description.name},
                             {"description", description_json(kernel->description)},
                             {"isolation", worker::isolation_words(*kernel)},
-                            {"library", content.empty() ? json(nullptr) : json(content)}});
+                            {"library", content.empty() ? json(nullptr) : json(content)},
+                            {"needed", needed}});
   }
   const json mask =
       options.mask ? json{{"spelling", options.mask->spelling}, {"content", options.mask->content}}
@@ -188,9 +195,9 @@ void require_same_campaign(const json& got, const json& expected, const std::str
 }
 
 KernelNames renamed_kernels(const json& from, const json& to) {
-  const json &before = from.at("kernels"), &after = to.at("kernels");
+  const json before = member(from, "kernels"), after = member(to, "kernels");
   KernelNames names;
-  for (std::size_t k = 0; k < before.size(); ++k) {
+  for (std::size_t k = 0; k < std::min(before.size(), after.size()); ++k) {
     names.emplace(before[k].at("kernel"), after[k].at("kernel").get<std::string>());
   }
   return names;

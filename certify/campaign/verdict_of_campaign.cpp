@@ -15,6 +15,16 @@ bool nothing_found_in_shard(const CampaignResult& result) {
   return !result.shard.whole() && result.findings.empty();
 }
 
+// Tells whether what crashed is all listed as known.
+bool crashes_as_known(const CampaignResult& result) {
+  const auto crashed = [&](bool known) {
+    return std::any_of(result.findings.begin(), result.findings.end(), [&](const Finding& finding) {
+      return finding.verdict == Verdict::crashed && finding.known == known;
+    });
+  };
+  return crashed(true) && !crashed(false);
+}
+
 }  // namespace
 
 bool flat(const CampaignResult& result) {
@@ -127,11 +137,14 @@ int exit_code(const std::vector<CampaignResult>& results) {
       if ((result.interrupted || undecided) && code == 0) code = kNothingProven;
       continue;
     }
-    if (result.verdict == Verdict::crashed) return kCrashed;
+    if (result.verdict == Verdict::crashed) {
+      if (!crashes_as_known(result)) return kCrashed;
+      code = kViolated;
+    }
     if (result.verdict == Verdict::violated) code = kViolated;
     const bool proven = (result.verdict == Verdict::passed || nothing_found_in_shard(result)) &&
                         result.gaps.empty();
-    if (!proven && result.verdict != Verdict::violated && code == 0) {
+    if (!proven && code == 0) {
       code = kNothingProven;
     }
   }

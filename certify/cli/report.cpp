@@ -238,6 +238,9 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
     fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));
   }
   print_not_claimed(result.not_claimed);
+  print_some(result.needed, detail, [](const NeededFile& one) {
+    fmt::print("  linked with: {} {}\n", printable(one.path), one.sha256);
+  });
   print_some(result.loaded, detail, [](const std::string& file) {
     fmt::print("  loaded in a call: {}\n", printable(file));
   });

@@ -30,9 +30,17 @@ TEST_CASE("the checks that failed are read from a journal", "[sharing]") {
   CHECK(failed.at("b/lib.so:x") == FailedChecks{{"ones", 7}});
 }
 
+TEST_CASE("a journal that was cut off at its beginning has no checks", "[sharing]") {
+  for (const std::string& text : {std::string(), std::string(kHeader).substr(0, 12)}) {
+    const File file(text);
+    CHECK(failed_checks(file.path, {"x"}).empty());
+  }
+}
+
 TEST_CASE("what is no journal is refused", "[sharing]") {
   CHECK_THROWS_WITH(failed_checks("absent.jsonl", {}), Catch::Contains("No such file"));
-  for (const std::string& text : {std::string(), std::string("text\n"), check("x", "passed", 1)}) {
+  for (const std::string& text :
+       {std::string("text\n"), std::string("text"), check("x", "passed", 1)}) {
     const File file(text);
     CHECK_THROWS_WITH(failed_checks(file.path, {}), Catch::Contains("is no journal"));
   }

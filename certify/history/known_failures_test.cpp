@@ -164,6 +164,17 @@ TEST_CASE("another law, kernel or fault is not the listed one", "[known]") {
   CHECK(exit_code(results) == 0);
 }
 
+TEST_CASE("a crash that is listed gives no other finding its exit code", "[known]") {
+  std::vector<CampaignResult> results{failing("crash: signal 11")};
+  Finding wrong = failing().findings[0];
+  wrong.law = "two_keys";
+  results[0].findings[0].verdict = results[0].verdict = Verdict::crashed;
+  results[0].findings.push_back(wrong);
+  CHECK(exit_code(results) == 4);
+  mark_known(known("lib.so:x ones crash\n"), results);
+  CHECK(exit_code(results) == 1);
+}
+
 TEST_CASE("violated I/O and a second finding fail beside a known one", "[known]") {
   std::vector<CampaignResult> results{failing()};
   Finding other = results[0].findings[0];

@@ -96,8 +96,23 @@ struct Order {
   std::vector<const attest_kernel*> kernels;
   std::vector<std::string> libraries;  // what theirs held before a journal or certificate said so
   Journal journal;
-  std::map<std::string, double> seconds;  // that the shards took
+  std::map<std::string, double> seconds;      // that the shards took
+  std::map<std::string, FailedChecks> first;  // checks that failed before, by kernel
 };
+
+// Checks that failed before, by kernel. The first run of a pipeline has no journal yet.
+std::map<std::string, FailedChecks> failed_before(
+    const CertifyOptions& options, const std::vector<const attest_kernel*>& kernels) {
+  if (options.failed_first.empty()) return {};
+  if (!std::filesystem::exists(options.failed_first)) {
+    fmt::print(stderr, "attest: --failed-first: there is no '{}'; checks run in their order\n",
+               printable(options.failed_first));
+    return {};
+  }
+  std::vector<std::string> names;
+  for (const attest_kernel* kernel : kernels) names.push_back(kernel->description.name);
+  return failed_checks(options.failed_first, names);
+}
 
 void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
   const MergedCampaign merged = merge_shards(options.merge, order.journal);
@@ -167,6 +182,7 @@ void load_options(const Registry& registry, const CertifyOptions& options, Kerne
     }
   }
   order.libraries = library_contents(order.kernels);
+  order.first = failed_before(options, order.kernels);
   if (options.resume.empty()) return;
   for (const attest_kernel* kernel : order.kernels) {
     if (!names_function(kernel->description.name) || worker::library_of(*kernel)) continue;
@@ -205,20 +221,6 @@ void require_beside(const std::vector<const attest_kernel*>& kernels,
   require_distinct(files);
 }
 
-// Checks that failed before, by kernel. The first run of a pipeline has no journal yet.
-std::map<std::string, FailedChecks> failed_before(const CertifyOptions& options,
-                                                  const Order& order) {
-  if (options.failed_first.empty()) return {};
-  if (!std::filesystem::exists(options.failed_first)) {
-    fmt::print(stderr, "attest: --failed-first: there is no '{}'; checks run in their order\n",
-               printable(options.failed_first));
-    return {};
-  }
-  std::vector<std::string> names;
-  for (const attest_kernel* kernel : order.kernels) names.push_back(kernel->description.name);
-  return failed_checks(options.failed_first, names);
-}
-
 // One line for each entry that no longer holds, names none of the kernels or does not list the
 // finding that it occurs in, and how many do occur.
 void print_known(const std::vector<KnownOutcome>& outcomes,
@@ -238,7 +240,8 @@ void print_known(const std::vector<KnownOutcome>& outcomes,
     if (named && one.expected != Expected::gone) continue;
     fmt::print("{} {} {} ({}) {}\n", named ? good("known failure:") : warning("known failure:"),
                printable(known.kernel), known.law, printable(known.where),
-               named ? "occurs no longer; take it off the list" : "names no kernel of this run");
+               named ? "did not occur; take it off the list unless other campaigns meet it"
+                     : "names no kernel of this run");
   }
   if (outcomes.empty()) return;
   fmt::print("known failures: {} of {} occur\n", occur, outcomes.size());
@@ -261,7 +264,6 @@ std::vector<CampaignResult> carry_out(const Registry& registry,
                                       const io::ScheduleRegistry& schedules,
                                       const CertifyOptions& options,
                                       const std::vector<KnownFailure>& known, Order& order) {
-  const auto first = failed_before(options, order);
   std::optional<double> most_seconds;
   if (!options.max_time.empty()) most_seconds = parse_duration("--max-time", options.max_time);
   EarlyEnd end(most_seconds, options.fail_fast);
@@ -276,7 +278,7 @@ std::vector<CampaignResult> carry_out(const Registry& registry,
       if (!has_entry(known, name)) end.note_failure();
     };
     surveillance.expected = expected_kinds(known, name);
-    if (first.count(name) > 0) surveillance.first = first.at(name);
+    if (order.first.count(name) > 0) surveillance.first = order.first.at(name);
     results.push_back(kernel_campaign(registry, schedules, *kernel, order.campaign, surveillance));
     if (order.seconds.count(name) > 0) results.back().seconds += order.seconds.at(name);
     mark_known(known, results);
@@ -309,6 +311,7 @@ void load(const Registry& registry, const CertifyOptions& options, Kernels& know
     load_options(registry, options, known, order);
   } else {
     load_shards(options, known, order);
+    order.first = failed_before(options, order.kernels);
   }
   order.campaign.jobs = options.jobs;
   require_beside(order.kernels, files_of(options));

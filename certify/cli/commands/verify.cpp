@@ -63,6 +63,16 @@ void print_files(const nlohmann::json& certificate, const Verification& found) {
   }
 }
 
+void print_needed(const Verification& found) {
+  for (const VerifiedNeed& one : found.needed) {
+    fmt::print("{}\n  linked with, SHA-256     {}{}\n", bold(printable(one.path)),
+               printable(one.sha256),
+               one.digest.empty() ? ", no file there: not compared"
+               : one.differs()    ? bad("  DIFFERS: the file there has other bytes")
+                                  : "");
+  }
+}
+
 std::string headline(const Verification& found) {
   switch (found.match) {
     case Match::matches:
@@ -85,6 +95,7 @@ int verify_files(const VerifyOptions& options) {
       fmt::print("{}\n", bold(printable(options.certificate)));
       print_certificate(certificate, found);
       print_files(certificate, found);
+      print_needed(found);
       for (const nlohmann::json& kernel : found.kernels) print_kernel(kernel);
       fmt::print("\n{}\n", headline(found));
     });

@@ -75,7 +75,7 @@ class Pipelines(unittest.TestCase):
         done = self.attest("certify", *BROKEN, "cpu/standard", "--known-failures", "known.txt", "--out", "c.json",
                            "--junit", "j.xml", "--html", "r.html")
         self.assertIn("known failure: listed, does not fail the run", done.stdout)
-        self.assertIn("known failure: cpu/standard reference_backward (known.txt:2) occurs no longer", done.stdout)
+        self.assertIn("known failure: cpu/standard reference_backward (known.txt:2) did not occur", done.stdout)
         self.assertIn("known failures: 1 of 3 occur", done.stdout)
         found = json.loads(self.read("c.json"))
         self.assertEqual([one["outcome"] for one in found["known_failures"]], ["occurs", "gone", "not_looked_for"])
@@ -123,8 +123,13 @@ class Pipelines(unittest.TestCase):
                            for name in ("usual.json", "first.json")))
         none = self.attest("certify", *GOOD, "--failed-first", "none.jsonl")
         self.assertIn("there is no 'none.jsonl'; checks run in their order", none.stderr)
-        refused = self.attest("certify", *GOOD, "--failed-first", "usual.json", code=2)
+        before = self.read("usual.json")
+        refused = self.attest("certify", *GOOD, "--failed-first", "usual.json", "--out", "first.json", "--resume",
+                              "not_begun.jsonl", code=2)
         self.assertIn("'usual.json' is no journal", refused.stderr)
+        self.assertIn("'first.json' is of an earlier run", refused.stderr)
+        self.assertEqual((self.read("usual.json"), bool(self.read("first.json"))), (before, True))
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "not_begun.jsonl")))
 
     def test_fail_fast(self):
         words = ["broken/dv_halved", "cpu/standard", "--only", "reference_backward", "--cases", "2"]

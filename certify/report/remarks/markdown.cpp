@@ -73,7 +73,7 @@ std::string known_text(const json& known) {
     text += fmt::format(
         "- {}, {}: {}\n", cell(one.at("kernel").get<std::string>()),
         cell(one.at("law").get<std::string>()),
-        gone ? "occurs no longer; take it off the list"
+        gone ? "did not occur; take it off the list unless other campaigns meet it"
              : "occurs as part of " + cell(part_of.get<std::string>()) + ", which is not listed");
   }
   return text.empty() ? "" : "\n**Known failures**\n\n" + text;

@@ -13,6 +13,7 @@
 
 #include "certify/campaign/campaign.hpp"
 #include "certify/campaign/code_content.hpp"
+#include "certify/campaign/journal.hpp"
 #include "certify/digest.hpp"
 #include "certify/worker/library/description.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
@@ -133,6 +134,31 @@ TEST_CASE("built-in kernels have no file that could change") {
   const auto builtin = isolate_builtin("cpu/standard", limits());
   CHECK_NOTHROW(require_same_file(builtin->kernel()));
   CHECK(content_of_code(builtin->kernel()).empty());
+}
+
+TEST_CASE("a library that one is linked with belongs to it") {
+  const TemporaryDirectory directory;
+  const fs::path copy = directory.path / "libmine.so",
+                 other = directory.path / fs::path(plugin("nonsense_good")).filename();
+  fs::copy_file(plugin("linked"), copy);
+  fs::copy_file(plugin("nonsense_good"), other);
+  const IsolatedKernels kernels = isolate_library(copy.string(), limits());
+  const attest_kernel& kernel = kernels.front()->kernel();
+  REQUIRE(needed_by(kernel) == std::vector<std::string>{fs::canonical(other).string()});
+  CHECK(needed_content(kernel).front().sha256 == sha256_of_file(other.string()));
+  CampaignOptions options;
+  const nlohmann::json header = campaign_header({&kernel}, options);
+  CHECK_NOTHROW(require_same_campaign(header, header, "j"));
+  std::ofstream(other, std::ios::app) << "more";
+  CHECK_THROWS_WITH(require_same_file(kernel),
+                    Catch::Contains("is linked with, was written again"));
+  const IsolatedKernels again = isolate_library(copy.string(), limits());
+  CHECK(content_of_code(again.front()->kernel()) == sha256_of_file(copy.string()));
+  CHECK_THROWS_WITH(
+      require_same_campaign(header, campaign_header({&again.front()->kernel()}, options), "j"),
+      Catch::Contains("another build of a library linked with '"));
+  const IsolatedKernels alone = isolate_library(plugin("nonsense_good"), limits());
+  CHECK(needed_by(alone.front()->kernel()).empty());
 }
 
 TEST_CASE("a library of version 1 is loaded as it is") {

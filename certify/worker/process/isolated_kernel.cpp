@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -277,14 +278,34 @@ CodeFile code_file(const std::string& path) {
   return {path, path.empty() ? std::nullopt : identity_of_file(path)};
 }
 
+// The libraries that came with one, but for the system's.
+std::vector<CodeFile> needed_files(const Control& control, const std::string& library) {
+  namespace fs = std::filesystem;
+  std::set<std::string> paths;
+  std::istringstream lines(
+      std::string(control.needed, strnlen(control.needed, sizeof control.needed)));
+  for (std::string line; std::getline(lines, line);) {
+    std::error_code none;
+    const std::string path = fs::canonical(line, none).string();
+    const bool of_system = path.empty() || path.starts_with("/lib") || path.starts_with("/usr/lib");
+    if (!of_system && path != fs::canonical(library, none).string()) paths.insert(path);
+  }
+  std::vector<CodeFile> files;
+  for (const std::string& path : paths) files.push_back(code_file(path));
+  return files;
+}
+
 IsolatedKernels load(Source source, const Limits& limits, const std::string& prefix) {
   const bool of_library = !source.words.empty() && source.words.front() == kLibraryWord;
-  const CodeFile library = code_file(of_library ? source.words[1] : "");
+  CodeFile library = code_file(of_library ? source.words[1] : "");
   const bool forks = std::exchange(source.forks, false);  // one that describes itself is not kept
   Process process(source, limits);
   source.forks = forks;
   source.words.insert(source.words.end(), source.again.begin(), source.again.end());
   Control& control = process.arena().control();
+  const bool is_emulated =  // with libraries of the device
+      std::find(source.words.begin(), source.words.end(), kEmulateWord) != source.words.end();
+  if (of_library && !is_emulated) library.needed = needed_files(control, library.path);
   IsolatedKernels kernels;
   for (std::uint32_t index = 0; index < control.kernel_count; ++index) {
     control.task = Task::describe;
@@ -400,8 +421,22 @@ void refuse_written_again(const attest_kernel& kernel) {
 void require_same_file(const attest_kernel& kernel) {
   if (!is_isolated(kernel)) return;
   const CodeFile& file = state_of(kernel.self).file;
-  if (file.path.empty() || identity_of_file(file.path) == file.identity) return;
-  refuse_written_again(kernel);
+  if (file.path.empty()) return;
+  if (identity_of_file(file.path) != file.identity) refuse_written_again(kernel);
+  for (const CodeFile& one : file.needed) {
+    if (identity_of_file(one.path) == one.identity) continue;
+    throw InvalidProblem(fmt::format(
+        "'{}', which '{}' is linked with, was written again while that was certified; certify it "
+        "once that is done",
+        one.path, kernel.description.name));
+  }
+}
+
+std::vector<std::string> needed_by(const attest_kernel& kernel) {
+  std::vector<std::string> paths;
+  if (!is_isolated(kernel)) return paths;
+  for (const CodeFile& one : state_of(kernel.self).file.needed) paths.push_back(one.path);
+  return paths;
 }
 
 std::vector<std::string> loaded_in_calls(const attest_kernel& kernel) {

@@ -19,6 +19,7 @@ namespace attest::certify::worker {
 struct CodeFile {
   std::string path;  // empty: built in
   std::optional<FileIdentity> identity;
+  std::vector<CodeFile> needed{};  // libraries that were loaded with it, but for the system's
 };
 
 /// A kernel whose calls are carried out by worker processes; to its caller a kernel like any other.
@@ -86,10 +87,16 @@ std::optional<std::string> library_of(const attest_kernel& kernel);
 /// started since have loaded another than the first.
 [[noreturn]] void refuse_written_again(const attest_kernel& kernel);
 
-/// Requires that the file of the kernel's code has the identity with which it was loaded first;
-/// else throws as refuse_written_again does. Asks nothing of a kernel that is built in.
-/// [certify/worker/library/library_test "a library that is written again"]
+/// Requires that the file of the kernel's code, and the libraries that were loaded with it, have
+/// the identity with which they were loaded first; else throws as refuse_written_again does. Asks
+/// nothing of a kernel that is built in.
+/// [certify/worker/library/library_test "a library that is written again", "is linked with"]
 void require_same_file(const attest_kernel& kernel);
+
+/// Libraries that were loaded with that of the kernel, sorted: whole paths, without those of the
+/// system (/lib, /usr/lib) and of emulated devices. None of a kernel that is no library's.
+/// [certify/worker/library/library_test "is linked with"]
+std::vector<std::string> needed_by(const attest_kernel& kernel);
 
 /// Files of code that calls of the kernel have loaded by now, as a library that is called in its
 /// place; empty for a kernel of this process.  [certify/worker/library/library_test "a library that

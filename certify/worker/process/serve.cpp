@@ -296,6 +296,7 @@ int serve(const Loader& load, const std::string& file) {
   control->phase = Phase::loading;
   deadline.set(control->timeout_seconds + kGraceSeconds);
   std::vector<const attest_kernel*> kernels;
+  LoadedFiles files;
   try {
     if (!reserve_addresses()) {
       throw InvalidProblem("a worker needs " + std::to_string(kLeastAddresses >> 30) +
@@ -304,6 +305,7 @@ int serve(const Loader& load, const std::string& file) {
                            std::to_string(kLeastAddresses >> 10) + ", or lift it (unlimited)");
     }
     kernels = load();
+    files.append_new(control->needed, sizeof control->needed);
   } catch (const InvalidProblem& error) {
     put_text(control->text, sizeof control->text, error.what());
   }
@@ -317,7 +319,6 @@ int serve(const Loader& load, const std::string& file) {
                  lost + "); leave them as they are");
     _exit(kUsage);
   }
-  LoadedFiles files;
   file_of_code = file;
   control->kernel_count = static_cast<std::uint32_t>(kernels.size());
   control->phase = Phase::idle;
