@@ -19,7 +19,9 @@ std::vector<VerifiedNeed> needed_of(const std::vector<json>& kernels) {
   for (const json& kernel : kernels) {
     for (const json& one : kernel.value("needed", json::array())) {
       VerifiedNeed need{one.at("file"), one.at("sha256"), ""};
-      if (std::filesystem::exists(need.path)) need.digest = sha256_of_file(need.path);
+      std::error_code none;  // a device or pipe that it names has no end
+      const bool is_file = std::filesystem::is_regular_file(need.path, none);
+      if (is_file) need.digest = sha256_of_file(need.path);
       needed.push_back(std::move(need));
     }
   }

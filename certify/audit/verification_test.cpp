@@ -68,6 +68,26 @@ TEST_CASE("a file of another build does not match", "[audit]") {
   CHECK(verify(certificate, {files.library, files.program}).match == Match::differs);
 }
 
+TEST_CASE("a library that the file is linked with is held against its digest", "[audit]") {
+  const Files files;
+  json certificate = made(files);
+  const auto linked_with = [&](const std::string& path, const std::string& sha256) {
+    certificate["kernels"][1]["needed"] = {{{"file", path}, {"sha256", sha256}}};
+    certificate.erase("sha256");
+    seal(certificate);
+    return verify(certificate, {files.library});
+  };
+  CHECK(linked_with(files.program, sha256_of_file(files.program)).match == Match::matches);
+  const Verification other = linked_with(files.program, sha256_of_file(files.library));
+  CHECK(other.match == Match::differs);
+  CHECK(other.needed.at(0).digest == sha256_of_file(files.program));
+  for (const char* nowhere : {"absent.so", "/dev/zero"}) {
+    const Verification found = linked_with(nowhere, sha256_of_file(files.library));
+    CHECK(found.match == Match::matches);
+    CHECK(found.needed.at(0).digest.empty());
+  }
+}
+
 TEST_CASE("a certificate that was edited does not match", "[audit]") {
   const Files files;
   json certificate = made(files, "violated");

@@ -276,4 +276,28 @@ void print_total(const std::vector<CampaignResult>& results) {
              findings == 1 ? "finding" : "findings");
 }
 
+void print_known(const std::vector<KnownOutcome>& outcomes,
+                 const std::vector<CampaignResult>& results) {
+  std::size_t occur = 0;
+  for (const KnownOutcome& one : outcomes) {
+    const KnownFailure& known = one.failure;
+    if (one.expected == Expected::occurs) ++occur;
+    const bool named = std::any_of(results.begin(), results.end(), [&](const auto& result) {
+      return is_of_kernel(known, result.kernel);
+    });
+    if (!one.part_of.empty()) {
+      fmt::print("{} {} {} ({}) occurs as part of {}, which is not listed; its line is: {} {}\n",
+                 warning("known failure:"), printable(known.kernel), known.law,
+                 printable(known.where), one.part_of, printable(known.kernel), one.part_of);
+    }
+    if (named && one.expected != Expected::gone) continue;
+    fmt::print("{} {} {} ({}) {}\n", named ? good("known failure:") : warning("known failure:"),
+               printable(known.kernel), known.law, printable(known.where),
+               named ? "did not occur; take it off the list unless other campaigns meet it"
+                     : "names no kernel of this run");
+  }
+  if (outcomes.empty()) return;
+  fmt::print("known failures: {} of {} occur\n", occur, outcomes.size());
+}
+
 }  // namespace attest::certify::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "certify/campaign/campaign.hpp"
+#include "certify/history/known_failures.hpp"
 
 namespace attest::certify::cli {
 
@@ -29,9 +30,13 @@ void print_total(const std::vector<CampaignResult>& results);
 /// Prints how many positions a sample drew at random; nothing for 0.
 void print_sampled(std::int64_t positions);
 
-/// Line below a finding that the caller listed.
-
 /// The first finding only, in three lines.
 void print_finding(const std::string& kernel, const Finding& finding);
+
+/// Prints a line for each entry of known failures that did not occur, names none of the kernels or
+/// does not list the finding that it occurs in, and how many do occur.
+/// [certify/cli/tests/pipelines_test]
+void print_known(const std::vector<KnownOutcome>& outcomes,
+                 const std::vector<CampaignResult>& results);
 
 }  // namespace attest::certify::cli

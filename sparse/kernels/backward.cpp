@@ -262,36 +262,18 @@ class Backward {
   void add_query_gradients(const cpu::QueryPanel& panel, const Batch& batch, Rows keys,
                            const RowsView& K, const Tiles& own) const {
     const OutputRows dQ = sums_of(panel.head(0), batch, {panel.query(0), panel.count()});
-    cpu::multiply_add({dQ.data,
-                       dQ.stride,
-                       {own.dS, 1, panel.lanes()},
-                       K.data,
-                       K.stride,
-                       panel.count(),
-                       problem_.head_dim_qk,
-                       keys.count});
+    cpu::multiply_add(dQ.data, dQ.stride, {own.dS, 1, panel.lanes()}, K.data, K.stride,
+                      panel.count(), problem_.head_dim_qk, keys.count);
   }
 
   void add_key_gradients(const cpu::QueryPanel& panel, const Batch& batch, Rows keys,
                          const Tiles& own) const {
     const SequenceRows Q = query_rows(Q_, panel.head(0), batch, panel.query(0)),
                        dO = query_rows(dO_, panel.head(0), batch, panel.query(0));
-    cpu::multiply_add({own.dV,
-                       dO.columns,
-                       {own.P, panel.lanes(), 1},
-                       dO.first,
-                       dO.stride,
-                       keys.count,
-                       dO.columns,
-                       panel.count()});
-    cpu::multiply_add({own.dK,
-                       Q.columns,
-                       {own.dS, panel.lanes(), 1},
-                       Q.first,
-                       Q.stride,
-                       keys.count,
-                       Q.columns,
-                       panel.count()});
+    cpu::multiply_add(own.dV, dO.columns, {own.P, panel.lanes(), 1}, dO.first, dO.stride,
+                      keys.count, dO.columns, panel.count());
+    cpu::multiply_add(own.dK, Q.columns, {own.dS, panel.lanes(), 1}, Q.first, Q.stride, keys.count,
+                      Q.columns, panel.count());
   }
 
   void add_single_keys(std::int64_t head, const Batch& batch, std::int64_t i, const Tiles& own,

@@ -86,7 +86,7 @@ class Forward {
     const cpu::PanelForward pass(args_, batch, nullptr);
     const cpu::PanelSums sums = sums_of(task, batch, own);
     pass.begin(sums, own.Q);
-    add_tiles(task, batch, sums, own);
+    add_tiles(pass, task, batch, sums, own);
     if (!mask_.has_singles()) return pass.finish(sums, own.O_rows);
     pass.put_rows(sums, 0, task.rows.count, own.O_rows, problem_.head_dim_v);
     cpu::scale_row(own.m, task.rows.count, std::numbers::ln2_v<float>);
@@ -119,9 +119,8 @@ class Forward {
     return {rows, {problem_, batch, rows, 0, kTile}, own.Qt, own.O, own.m, own.l};
   }
 
-  void add_tiles(const Task& task, const Batch& batch, const cpu::PanelSums& sums,
-                 const Tile& own) const {
-    const cpu::PanelForward pass(args_, batch, nullptr);
+  void add_tiles(const cpu::PanelForward& pass, const Task& task, const Batch& batch,
+                 const cpu::PanelSums& sums, const Tile& own) const {
     const cpu::PanelScores scores(problem_, batch, nullptr);
     const std::int64_t kv_head = kv_head_of(task.head), lanes = sums.panel.lanes();
     const SequenceRows K = K_.at(batch.tensor_batch, batch.k_begin, kv_head),

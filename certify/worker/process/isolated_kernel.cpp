@@ -24,6 +24,15 @@
 namespace attest::certify::worker {
 namespace {
 
+// The lines of a text that a worker wrote, perhaps without an end.
+template <std::size_t kSize>
+std::set<std::string> lines_of(const char (&text)[kSize]) {
+  std::set<std::string> all;
+  std::istringstream lines(std::string(text, strnlen(text, kSize)));
+  for (std::string line; std::getline(lines, line);) all.insert(line);
+  return all;
+}
+
 constexpr const char* kLibraryWord = "--library";
 constexpr const char* kEmulateWord = "--emulate";
 constexpr double kEmulatedSlower = 20;  // a call may take so many times its limit
@@ -102,9 +111,7 @@ void IsolatedKernel::State::give_back(std::unique_ptr<Process> process, double s
 void IsolatedKernel::State::note_loaded(const Control& control) {
   if (control.loaded[0] == '\0') return;
   const std::lock_guard<std::mutex> lock(mutex);
-  std::istringstream lines(
-      std::string(control.loaded, strnlen(control.loaded, sizeof control.loaded)));
-  for (std::string line; std::getline(lines, line);) loaded.insert(line);
+  loaded.merge(lines_of(control.loaded));
 }
 
 CallLimit IsolatedKernel::State::limit() {
@@ -282,9 +289,7 @@ CodeFile code_file(const std::string& path) {
 std::vector<CodeFile> needed_files(const Control& control, const std::string& library) {
   namespace fs = std::filesystem;
   std::set<std::string> paths;
-  std::istringstream lines(
-      std::string(control.needed, strnlen(control.needed, sizeof control.needed)));
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : lines_of(control.needed)) {
     std::error_code none;
     const std::string path = fs::canonical(line, none).string();
     const bool of_system = path.empty() || path.starts_with("/lib") || path.starts_with("/usr/lib");

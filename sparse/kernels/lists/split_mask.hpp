@@ -17,11 +17,6 @@
 
 namespace attest::sparse {
 
-/// Tells whether a kernel that reads CSR, which boolean masks become too, may meet single pairs.
-inline bool may_have_singles(const attest_problem& problem) {
-  return problem.mask.csr != nullptr || problem.mask.boolean != nullptr;
-}
-
 /// The keys of some rows that exist.
 inline Rows existing(Rows keys, const cpu::Batch& batch) {
   return {keys.first, std::clamp<std::int64_t>(batch.keys - keys.first, 0, keys.count)};
