@@ -64,9 +64,16 @@ std::string text_of(const nlohmann::json& object, const char* key) {
   return printable(object.at(key).get<std::string>());
 }
 
-void warn_if_changed(const std::string& path, const nlohmann::json& certificate) {
+// A certificate that was changed says nothing of a kernel. Older ones have no SHA-256 of their own.
+nlohmann::json read_unchanged(const std::string& path) {
+  nlohmann::json certificate = read_certificate(path);
   const std::string fault = seal_fault(certificate);
+  if (!fault.empty() && certificate.contains("sha256")) {
+    throw InvalidProblem("certificate '" + path + "' " + fault +
+                         "; pass it as attest certify wrote it");
+  }
   if (!fault.empty()) fmt::print(stderr, "attest: '{}' {}\n", printable(path), fault);
+  return certificate;
 }
 
 // Older certificates have no such list.
@@ -89,6 +96,9 @@ void print_certificate(const nlohmann::json& certificate) {
         fmt::print("  ran {}\n", text_of(kernel, "ran"));  // not in older ones
       if (const auto id = kernel.value("library_sha256", nlohmann::json()); id.is_string()) {
         fmt::print("  SHA-256 of the file      {}\n", printable(id.get<std::string>()));
+      }
+      for (const nlohmann::json& one : kernel.value("needed", nlohmann::json::array())) {
+        fmt::print("  linked with              {}\n", text_of(one, "file"));
       }
       const auto sizes = kernel.at("coverage").value("sizes", nlohmann::json::object());
       for (const auto& [mask, covered] : sizes.items()) {
@@ -166,8 +176,7 @@ void write_index(const nlohmann::json& certificate, const ReportOptions& options
 }
 
 int report(const ReportOptions& options) {
-  const nlohmann::json first = read_certificate(options.first);
-  warn_if_changed(options.first, first);
+  const nlohmann::json first = read_unchanged(options.first);
   if (options.index.empty() && !options.papers.empty()) {
     throw InvalidProblem("--papers is for the first page; pass --index FILE too");
   }
@@ -192,8 +201,7 @@ int report(const ReportOptions& options) {
         "--html, --junit, --sarif, --markdown, --github and --index render one certificate; pass "
         "one file");
   }
-  const nlohmann::json second = read_certificate(options.second);
-  warn_if_changed(options.second, second);
+  const nlohmann::json second = read_unchanged(options.second);
   const std::vector<Change> changes = compare_certificates(first, second);
   if (options.json) {
     fmt::print("{}\n", json_text(comparison_json(changes)));
@@ -297,14 +305,31 @@ void require_folder(const std::string& folder) {
   require_writable((std::filesystem::path(folder) / "failure.safetensors").string());
 }
 
+// Names the tensors of a law's finding. A law may have one of each kind of failure; the first is 1.
+std::string failure_file_name(const std::string& folder, const std::string& kernel,
+                              const std::string& law, int number) {
+  const std::string name = file_word(kernel) + "." + law +
+                           (number > 1 ? "." + std::to_string(number) : "") + ".safetensors";
+  return (std::filesystem::path(folder) / name).string();
+}
+
+std::vector<std::string> earlier_failures(const std::string& folder, const std::string& kernel) {
+  std::vector<std::string> earlier;
+  for (const proptest::Law& law : proptest::laws()) {
+    for (int number = 1;; ++number) {
+      const std::string file = failure_file_name(folder, kernel, law.name, number);
+      if (!std::filesystem::is_regular_file(file)) break;
+      earlier.push_back(file);
+    }
+  }
+  return earlier;
+}
+
 void save_failures(const std::string& folder, const attest_kernel& kernel, CampaignResult& result) {
-  std::map<std::string, int> of_law;  // a law may have a finding of each kind of failure
+  std::map<std::string, int> of_law;
   for (Finding& finding : result.findings) {
     const TensorFile file = tensors_of(kernel, result.kernel, finding);
-    const int number = ++of_law[finding.law];
-    const std::string name = file_word(result.kernel) + "." + finding.law +
-                             (number > 1 ? "." + std::to_string(number) : "") + ".safetensors";
-    finding.file = (std::filesystem::path(folder) / name).string();
+    finding.file = failure_file_name(folder, result.kernel, finding.law, ++of_law[finding.law]);
     write_file(finding.file, safetensors(file));
   }
 }

@@ -47,6 +47,9 @@ void write_reports(const nlohmann::json& certificate, const ReportFiles& files);
 /// Creates the folder where it does not exist; throws InvalidProblem when that fails.
 void require_folder(const std::string& folder);
 
+/// Returns the files in a folder that save_failures wrote of the kernel in an earlier run.
+std::vector<std::string> earlier_failures(const std::string& folder, const std::string& kernel);
+
 /// Saves the shrunk case of every finding, with values reduced as far as it still fails on them,
 /// and notes the file in the finding. Saves the inputs of a case in which the kernel died or hung.
 void save_failures(const std::string& folder, const attest_kernel& kernel, CampaignResult& result);

@@ -154,6 +154,9 @@ Evidence evidence_of(const attest_kernel& kernel, const Finding& finding) {
     evidence.hints =
         hints_of(proptest::find_law(finding.law), kernel, finding.found, finding.shrunk);
   }
+  if (worker::kind_in_finding(finding.message) == worker::FaultKind::hang) {
+    evidence.hints.emplace_back("a call that is slow and does return needs a longer --timeout");
+  }
   return evidence;
 }
 

@@ -162,6 +162,31 @@ bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel
                      [&](const KnownFailure& one) { return is_of_kernel(one, kernel); });
 }
 
+void require_definite(const std::vector<KnownFailure>& known,
+                      const std::vector<std::string>& kernels) {
+  for (const KnownFailure& one : known) {
+    std::string first;
+    for (const std::string& kernel : kernels) {
+      const std::size_t colon = kernel.find(':');
+      const bool of_file = colon != std::string::npos && one.kernel.find(':') == std::string::npos;
+      if (of_file &&
+          without_folder(one.kernel + ":") == without_folder(kernel.substr(0, colon) + ":")) {
+        throw InvalidProblem(fmt::format("{}: '{}' is a file; write the kernel, as in '{} {}'",
+                                         one.where, one.kernel, one.kernel + kernel.substr(colon),
+                                         one.law));
+      }
+      if (!is_of_kernel(one, kernel) || first == kernel) continue;
+      if (!first.empty()) {
+        throw InvalidProblem(fmt::format(
+            "{}: '{}' is both '{}' and '{}', for a folder tells nothing here; certify one of them "
+            "alone, or give its file another name",
+            one.where, one.kernel, first, kernel));
+      }
+      first = kernel;
+    }
+  }
+}
+
 ExpectedKinds expected_kinds(const std::vector<KnownFailure>& known, const std::string& kernel) {
   ExpectedKinds kinds;
   for (const KnownFailure& one : known) {

@@ -41,6 +41,12 @@ bool is_of_kernel(const KnownFailure& known, const std::string& kernel);
 /// Tells whether an entry is of the kernel, in whatever folder.
 bool has_entry(const std::vector<KnownFailure>& known, const std::string& kernel);
 
+/// Throws InvalidProblem with FILE:LINE for an entry that excuses another finding than it seems to:
+/// one of a library without a kernel's name, and one of two kernels of the run, whose libraries
+/// have the same name. [certify/history/known_failures_test "definite"]
+void require_definite(const std::vector<KnownFailure>& known,
+                      const std::vector<std::string>& kernels);
+
 /// Returns the kinds of failure that the entries of a kernel have: a campaign goes on after those.
 /// An entry is of one law; the laws that fail of its cause go on with it.
 /// [certify/history/known_failures_test "kinds"]

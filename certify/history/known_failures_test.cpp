@@ -58,6 +58,20 @@ TEST_CASE("known failures are lines of a kernel, a law and perhaps a fault", "[k
   CHECK_THROWS_WITH(read_known_failures("absent.txt"), Catch::Contains("No such file"));
 }
 
+TEST_CASE("an entry is definite: it names a kernel, and one", "[known]") {
+  const std::vector<std::string> kernels{"./a/lib.so:x", "./a/lib.so:y", "cpu/flash2"};
+  CHECK_NOTHROW(require_definite(
+      known("lib.so:x ones\n./b/lib.so:y ones\ncpu/flash2 ones\nother.so ones\n"), kernels));
+  CHECK_NOTHROW(require_definite(known("lib.so:x ones\n"), {"lib.so:x", "lib.so:x"}));
+  CHECK_THROWS_WITH(
+      require_definite(known("./lib.so ones\n"), kernels),
+      "known_failures_test.txt:1: './lib.so' is a file; write the kernel, as in './lib.so:x ones'");
+  CHECK_THROWS_WITH(
+      require_definite(known("\n./a/lib.so:x ones\n"), {"./a/lib.so:x", "./b/lib.so:x"}),
+      Catch::StartsWith(
+          "known_failures_test.txt:2: './a/lib.so:x' is both './a/lib.so:x' and './b/lib.so:x'"));
+}
+
 TEST_CASE("a campaign that ended early does not tell laws of a known cause apart", "[known]") {
   std::vector<CampaignResult> results{failing()};
   results[0].interrupted = true;

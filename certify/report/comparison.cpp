@@ -69,6 +69,7 @@ class Comparer {
     if (old_library != library && old_library.is_string() && library.is_string()) {
       note("the file of " + kernel_ + " has other content");
     }
+    compare_needed(before.value("needed", json::array()), after.value("needed", json::array()));
     compare_laws(before, after);
     for (const char* part : {"dtypes", "features", "directions"}) {
       compare_sets(words_of(before.at("description").at(part)),
@@ -105,6 +106,17 @@ class Comparer {
     }
     for (const std::string& word : after) {
       if (before.count(word) == 0) add(ChangeKind::improvement, "now " + does + word + suffix);
+    }
+  }
+
+  // Compares the libraries that both name: an older certificate names none.
+  void compare_needed(const json& before, const json& after) {
+    for (const json& was : before) {
+      for (const json& is : after) {
+        if (was.at("file") != is.at("file") || was.at("sha256") == is.at("sha256")) continue;
+        note(is.at("file").get<std::string>() + ", which " + kernel_ +
+             " is linked with, has other content");
+      }
     }
   }
 
@@ -326,6 +338,23 @@ std::vector<Change> compared(const json& before, const json& after) {
   return comparer.take();
 }
 
+// Throws InvalidProblem where an object has a member twice: readers differ on which one counts.
+json parsed_once(std::istream& file) {
+  std::vector<std::set<std::string>> open;  // members of the objects around the place
+  return json::parse(file, [&open](int, json::parse_event_t event, const json& parsed) {
+    if (event == json::parse_event_t::object_start) open.emplace_back();
+    if (event == json::parse_event_t::object_end) open.pop_back();
+    if (event == json::parse_event_t::key) {
+      const auto& member = parsed.get_ref<const std::string&>();
+      if (!open.back().insert(member).second) {
+        throw InvalidProblem("has the member '" + member +
+                             "' twice in one object, as attest never writes it");
+      }
+    }
+    return true;
+  });
+}
+
 }  // namespace
 
 json read_certificate(const std::string& path) {
@@ -339,7 +368,9 @@ json read_certificate(const std::string& path) {
   }
   json certificate;
   try {
-    certificate = json::parse(file);
+    certificate = parsed_once(file);
+  } catch (const InvalidProblem& twice) {
+    refuse(twice.what());
   } catch (const json::exception& wrong) {
     refuse(std::string("is not JSON, or was cut off: ") + wrong.what());
   }

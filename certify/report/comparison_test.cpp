@@ -44,6 +44,21 @@ TEST_CASE("another file is told of", "[comparison]") {
   CHECK(lines(before, after)[0] == "note : the file of cpu/good has other content");
 }
 
+TEST_CASE("another library that a file is linked with is told of", "[comparison]") {
+  json before = sample_certificate(), after = sample_certificate();
+  const auto linked_with = [](json& certificate, const char* file, const char* sha256) {
+    certificate["kernels"][0]["needed"] = {{{"file", file}, {"sha256", sha256}}};
+  };
+  linked_with(before, "/opt/libhelp.so", "1f2e");
+  CHECK(lines(before, after).empty());  // older certificates do not say
+  linked_with(after, "/opt/libhelp.so", "1f2e");
+  CHECK(lines(before, after).empty());
+  linked_with(after, "/opt/libhelp.so", "3a4b");
+  REQUIRE(lines(before, after).size() == 1);
+  CHECK(lines(before, after)[0] ==
+        "note : /opt/libhelp.so, which cpu/good is linked with, has other content");
+}
+
 TEST_CASE("every regression is an improvement the other way round", "[comparison]") {
   const auto differs = [](const std::function<void(json&)>& change, const std::string& worse,
                           const std::string& better) {
@@ -195,6 +210,10 @@ TEST_CASE("bad certificates are refused", "[comparison]") {
   refused("", "is not JSON");
   refused("{", "is not JSON");
   refused("[]", "its schema is null");
+  std::string twice = sample_certificate().dump();
+  twice.insert(twice.rfind('}'), R"(,"exit_code":0)");
+  refused(twice, "has the member 'exit_code' twice in one object");
+  refused(R"({"kernels": [{"a": {"b": 1}, "b": {"b": 1}, "a": 2}]})", "has the member 'a' twice");
   refused(R"({"schema": "attest-count-1"})", "its schema is \"attest-count-1\"");
   std::ofstream(path) << sample_certificate();
   CHECK(read_certificate(path) == sample_certificate());

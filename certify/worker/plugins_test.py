@@ -195,6 +195,7 @@ class Findings(unittest.TestCase):
         again, output, _ = attest(*[word.strip("'") for word in lines[0].split()])
         self.assertEqual(again, expected, output)
         self.assertRegex(output, rf"\b{kind.split(': ')[-1]}: ", output)
+        return text
 
     def test_crash(self):
         self.found("crash", "crash", 4)
@@ -237,7 +238,8 @@ class Findings(unittest.TestCase):
             self.assertIn("known failures: 2 of 2 occur", text)
 
     def test_hang(self):
-        self.found("hang", "hang", 4, "--timeout", "1")
+        text = self.found("hang", "hang", 4, "--timeout", "1")
+        self.assertIn("a call that is slow and does return needs a longer --timeout", text)
 
     @IN_WHOLE_LIBRARY
     def test_memory(self):

@@ -1,5 +1,5 @@
 # attest_certify_library(target [KERNELS name …] [TIER smoke|fast|full] [SEED n] [PROBLEMS file]
-#                        [TIMEOUT seconds] [OPTIONS word …])
+#                        [KNOWN_FAILURES file] [TIMEOUT seconds] [OPTIONS word …])
 #
 # Adds tests that certify a shared library (add_library SHARED or MODULE):
 #
@@ -8,16 +8,18 @@
 #   <target>.certified.<name>  the name as the library gives it
 #
 # TIER is smoke unless told otherwise. PROBLEMS names a file of problems to judge beside the campaign's,
-# OPTIONS are further ones of `attest certify`. A campaign runs alone, for it uses all processors; TIMEOUT
-# is an hour. <build>/attest/<test>/ then has certificate.json, report.html, junit.xml and failures/.
-# PROBLEMS must be there already, unless a command makes it (the property GENERATED). Where no
+# KNOWN_FAILURES one of findings that are expected; both must be there already, unless a command makes them
+# (the property GENERATED). OPTIONS are further ones of `attest certify`, whose relative paths begin in the
+# build folder. A campaign runs alone, for it uses all processors; TIMEOUT is an hour.
+# <build>/attest/<test>/ then has certificate.json, report.html, junit.xml and failures/; <test>.cleared
+# removes those of an earlier run, so that none stays where the library does not load. Where no
 # enable_testing() reaches the folder a warning says so: CTest would run nothing.
 function(attest_certify_library target)
-  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIER;SEED;PROBLEMS;TIMEOUT" "KERNELS;OPTIONS")
+  cmake_parse_arguments(PARSE_ARGV 1 ARG "" "TIER;SEED;PROBLEMS;KNOWN_FAILURES;TIMEOUT" "KERNELS;OPTIONS")
   if(ARG_UNPARSED_ARGUMENTS OR ARG_KEYWORDS_MISSING_VALUES)
     message(FATAL_ERROR "attest_certify_library(${target}): unknown or empty: "
                         "'${ARG_UNPARSED_ARGUMENTS}${ARG_KEYWORDS_MISSING_VALUES}'; known are KERNELS, TIER, "
-                        "SEED, PROBLEMS, TIMEOUT and OPTIONS, each with a value")
+                        "SEED, PROBLEMS, KNOWN_FAILURES, TIMEOUT and OPTIONS, each with a value")
   endif()
   if(NOT TARGET ${target})
     message(FATAL_ERROR "attest_certify_library(${target}): no such target")
@@ -39,14 +41,19 @@ function(attest_certify_library target)
   if(DEFINED ARG_SEED)
     list(APPEND options --seed ${ARG_SEED})
   endif()
-  if(DEFINED ARG_PROBLEMS)
-    get_filename_component(problems "${ARG_PROBLEMS}" ABSOLUTE)
-    get_source_file_property(generated "${problems}" GENERATED)
-    if(NOT generated AND (NOT EXISTS "${problems}" OR IS_DIRECTORY "${problems}"))
-      message(FATAL_ERROR "attest_certify_library(${target}): PROBLEMS: there is no file ${problems}")
+  foreach(pair "PROBLEMS=--problems" "KNOWN_FAILURES=--known-failures")
+    string(REPLACE "=" ";" pair ${pair})
+    list(GET pair 0 keyword)
+    list(GET pair 1 option)
+    if(DEFINED ARG_${keyword})
+      get_filename_component(file "${ARG_${keyword}}" ABSOLUTE)
+      get_source_file_property(generated "${file}" GENERATED)
+      if(NOT generated AND (NOT EXISTS "${file}" OR IS_DIRECTORY "${file}"))
+        message(FATAL_ERROR "attest_certify_library(${target}): ${keyword}: there is no file ${file}")
+      endif()
+      list(APPEND options ${option} ${file})
     endif()
-    list(APPEND options --problems ${problems})
-  endif()
+  endforeach()
 
   get_property(asked DIRECTORY PROPERTY ATTEST_ASKED_FOR_TESTING)
   if(NOT asked)  # at the folder's end, for enable_testing() may come after this call
@@ -64,13 +71,15 @@ function(attest_certify_library target)
   endif()
   cmake_host_system_information(RESULT processors QUERY NUMBER_OF_LOGICAL_CORES)
   foreach(name subject IN ZIP_LISTS names subjects)
-    string(REPLACE "/" "_" folder "${name}")
-    set(folder ${CMAKE_CURRENT_BINARY_DIR}/attest/${folder})
+    set(folder ${CMAKE_CURRENT_BINARY_DIR}/attest/${name})
     file(MAKE_DIRECTORY ${folder})
+    add_test(NAME ${name}.cleared COMMAND ${CMAKE_COMMAND} -E rm -rf ${folder}/certificate.json
+             ${folder}/report.html ${folder}/junit.xml ${folder}/failures)
+    set_tests_properties(${name}.cleared PROPERTIES FIXTURES_SETUP attest_${name}_cleared)
     add_test(NAME ${name}
       COMMAND attest::attest certify ${subject} ${options} --out ${folder}/certificate.json
               --html ${folder}/report.html --junit ${folder}/junit.xml --failures ${folder}/failures)
-    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED attest_${target}_loads
+    set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED "attest_${target}_loads;attest_${name}_cleared"
                                             PROCESSORS ${processors} TIMEOUT ${ARG_TIMEOUT} LABELS attest)
   endforeach()
 endfunction()

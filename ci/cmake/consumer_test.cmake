@@ -125,6 +125,12 @@ run(${CMAKE_CTEST_COMMAND} --test-dir ${STAGE}/c --no-tests=error -R "^right")
 check(EXISTS ${STAGE}/c/attest/right.certified/certificate.json)
 refuse("REFUSED" ${CMAKE_CTEST_COMMAND} --test-dir ${STAGE}/c --output-on-failure
        -R "^wrong.certified.my/attention$")
+check(EXISTS ${STAGE}/c/attest/wrong.certified.my/attention/certificate.json)
+# No certificate of an earlier run stays where the library does not load any more.
+file(TOUCH ${STAGE}/c/attest/empty.certified/certificate.json)
+refuse("attest_get_kernel" ${CMAKE_CTEST_COMMAND} --test-dir ${STAGE}/c --output-on-failure
+       -R "^empty.certified$")
+check(NOT EXISTS ${STAGE}/c/attest/empty.certified/certificate.json)
 refuse("attest_get_kernel" ${CMAKE_CTEST_COMMAND} --test-dir ${STAGE}/c --output-on-failure -R "^empty.loads$")
 file(WRITE ${STAGE}/absent/CMakeLists.txt "project(absent C)\nfind_package(attest REQUIRED COMPONENTS cxx)\n")
 refuse("it had not been built when Attest was installed" ${CMAKE_COMMAND} -S ${STAGE}/absent -B ${STAGE}/absent/build
@@ -138,7 +144,8 @@ separate_arguments(ARGUMENTS)
 attest_certify_library(\${ARGUMENTS})\n")
 foreach(pair "absent=no such target" "archive=it must be a library, SHARED or MODULE" "archive KERNEL a=known are KERNELS"
              "archive SEED=known are KERNELS" "shared PROBLEMS absent.txt=there is no file ${STAGE}/typing/absent.txt"
-             "shared PROBLEMS .=there is no file")
+             "shared PROBLEMS .=there is no file"
+             "shared KNOWN_FAILURES absent.txt=there is no file ${STAGE}/typing/absent.txt")
   string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")
   set(arguments "${CMAKE_MATCH_1}")
   refuse("${CMAKE_MATCH_2}" ${CMAKE_COMMAND} -S ${STAGE}/typing -B ${STAGE}/typing/build

@@ -102,11 +102,22 @@ class CiFiles(unittest.TestCase):
         page = (FILES.parent / "put-into-your-ci.md").read_text()
         block = re.search(r"```sh\n(.*?)```", page, re.DOTALL).group(1)
         self.assertEqual(block.count("./libmine.so"), 1)
-        for seed in (1, 2):  # the journal of a cancelled job may be of another campaign
-            self.run_step(block.replace("./libmine.so", f"{KERNEL} {OPTIONS} --seed {seed}"), code=1)
-            self.assertTrue((self.folder / "last.jsonl").exists())
-            self.assertFalse((self.folder / "now.jsonl").exists())
-            (self.folder / "last.jsonl").rename(self.folder / "now.jsonl")
+        last, now = self.folder / "last.jsonl", self.folder / "now.jsonl"
+
+        def run(seed, code):
+            self.run_step(block.replace("./libmine.so", f"{KERNEL} {OPTIONS} --seed {seed}"), code=code)
+            self.assertEqual((last.exists(), now.exists()), (code == 1, code == 3))
+            return (last if code == 1 else now).read_text().splitlines()
+
+        whole = run(seed=1, code=1)
+        last.rename(now)
+        now.write_text("\n".join(whole[:3]) + "\n")  # of a job that was cancelled
+        self.assertEqual(run(seed=1, code=1)[:3], whole[:3])
+        last.rename(now)  # of another campaign, as of another build
+        self.assertNotEqual(run(seed=2, code=1)[0], whole[0])
+        last.unlink()
+        block = block.replace("--max-time 20m", "--max-time 0.01")
+        run(seed=1, code=3)
 
     def test_other_installations(self):
         page = (FILES.parent / "put-into-your-ci.md").read_text()

@@ -91,8 +91,14 @@ class Pipelines(unittest.TestCase):
         self.assertIn("known failure: broken/dv_halve ones (known.txt:2) names no kernel of this run", done.stdout)
         self.assertIn("known failures: 1 of 2 occur", done.stdout)
         self.write("changed.json", self.read("c.json").replace('"exit_code": 0', '"exit_code": 1'))
-        self.assertIn("'changed.json' was changed after it was made", self.attest("report", "changed.json").stderr)
-        self.assertNotIn("was changed", self.attest("report", "c.json").stderr)
+        for words in (["changed.json", "--html", "of_changed.html"], ["c.json", "changed.json"]):
+            refused = self.attest("report", *words, code=2)
+            self.assertIn("certificate 'changed.json' was changed after it was made", refused.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "of_changed.html")))
+        unsealed = json.loads(self.read("c.json"))  # as older versions wrote it
+        del unsealed["sha256"]
+        self.write("unsealed.json", json.dumps(unsealed))
+        self.assertIn("has no SHA-256 of its own", self.attest("report", "unsealed.json").stderr)
         self.attest("certify", *BROKEN, code=1)
         self.write("known.txt", "broken/dv_halved gradient_identity\n")
         words = ["certify", "broken/dv_halved", "--cases", "2", "--shapes", "none", "--known-failures", "known.txt"]
@@ -106,6 +112,24 @@ class Pipelines(unittest.TestCase):
         refused = self.attest("certify", *BROKEN, "--known-failures", "known.txt", code=2)
         self.assertIn("known.txt:1: ", refused.stderr)
         self.assertIn("reference_backward", refused.stderr)
+
+    def test_known_failures_of_a_library(self):
+        shutil.copy(LIBRARY, os.path.join(self.folder, "libmine.so"))
+        self.write("known.txt", "./libmine.so ones\n")
+        refused = self.attest("certify", "./libmine.so", "--cases", "2", "--known-failures", "known.txt", code=2)
+        self.assertIn("known.txt:1: './libmine.so' is a file; write the kernel, as in './libmine.so:", refused.stderr)
+
+    def test_tensors_of_an_earlier_run(self):
+        """Tensors of what fails no longer go; those of other kernels, and other files, stay."""
+        kept = ["broken-dv_halved.notes.safetensors", "cpu-standard.ones.safetensors", "readme.txt"]
+        old = ["broken-dv_halved.ones.safetensors", "broken-dv_halved.repeat.safetensors",
+               "broken-dv_halved.repeat.2.safetensors"]
+        os.mkdir(os.path.join(self.folder, "failures"))
+        for name in kept + old:
+            self.write(os.path.join("failures", name), "earlier")
+        self.attest("certify", *BROKEN, "--failures", "failures", code=1)
+        self.assertEqual(sorted(os.listdir(os.path.join(self.folder, "failures"))),
+                         sorted([*kept, "broken-dv_halved.reference_backward.safetensors"]))
 
     def test_failed_first(self):
         words = ["broken/dv_halved", "--cases", "2", "--jobs", "1"]
@@ -127,7 +151,7 @@ class Pipelines(unittest.TestCase):
         refused = self.attest("certify", *GOOD, "--failed-first", "usual.json", "--out", "first.json", "--resume",
                               "not_begun.jsonl", code=2)
         self.assertIn("'usual.json' is no journal", refused.stderr)
-        self.assertIn("'first.json' is of an earlier run", refused.stderr)
+        self.assertIn("'first.json' is of an earlier run, and left as it is", refused.stderr)
         self.assertEqual((self.read("usual.json"), bool(self.read("first.json"))), (before, True))
         self.assertFalse(os.path.exists(os.path.join(self.folder, "not_begun.jsonl")))
 

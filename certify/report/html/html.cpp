@@ -361,6 +361,10 @@ std::string kernel_html(const json& kernel, std::size_t index, const char* state
     html += "<p class=\"soft small\">SHA-256 of the file: <span class=\"mono\">" +
             escaped(id.get<std::string>()) + "</span></p>";
   }
+  for (const json& one : kernel.value("needed", json::array())) {
+    html += "<p class=\"soft small\">linked with <span class=\"mono\">" + text_of(one, "file") +
+            "</span>, SHA-256 <span class=\"mono\">" + text_of(one, "sha256") + "</span></p>";
+  }
   if (!kernel.at("findings").empty()) {
     html += "<h3>Findings</h3>" + findings_html(kernel.at("findings"), description.at("schedule"));
   }

@@ -33,6 +33,7 @@ TEST_CASE("the PTX of a library for CUDA is carried out", "[emulated]") {
   CHECK(where_run(right.description) == "emulated on the host from its PTX");
   CHECK(isolation_words(right) == " --emulate");
   CHECK(library_of(right).value_or("").ends_with("libby_hand.so"));
+  CHECK(needed_by(right).empty());  // of the device's libraries none is its own
   for (const char* problem :
        {"hq=2,sq=5,sk=7,d=8", "b=2,hq=4,hkv=2,sq=130,sk=3,d=4,dv=6", "sq=3,sk=9,d=5,layout=bhsd"}) {
     CAPTURE(problem);

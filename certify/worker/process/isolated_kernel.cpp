@@ -285,14 +285,26 @@ CodeFile code_file(const std::string& path) {
   return {path, path.empty() ? std::nullopt : identity_of_file(path)};
 }
 
-// The libraries that came with one, but for the system's.
-std::vector<CodeFile> needed_files(const Control& control, const std::string& library) {
+// Returns the folder of the emulated device's libraries: beside the program that loads them.
+std::string folder_of_device(const Source& source, const Limits& limits) {
+  namespace fs = std::filesystem;
+  const fs::path program = !source.program.empty()   ? source.program
+                           : !limits.program.empty() ? limits.program
+                                                     : "/proc/self/exe";
+  std::error_code none;
+  return (fs::canonical(program, none).parent_path().parent_path() / "lib/attest/").string();
+}
+
+// The libraries that came with one, but for the system's and the emulated device's.
+std::vector<CodeFile> needed_files(const Control& control, const std::string& library,
+                                   const std::string& device) {
   namespace fs = std::filesystem;
   std::set<std::string> paths;
   for (const std::string& line : lines_of(control.needed)) {
     std::error_code none;
     const std::string path = fs::canonical(line, none).string();
-    const bool of_system = path.empty() || path.starts_with("/lib") || path.starts_with("/usr/lib");
+    const bool of_system = path.empty() || path.starts_with("/lib") ||
+                           path.starts_with("/usr/lib") || path.starts_with(device);
     if (!of_system && path != fs::canonical(library, none).string()) paths.insert(path);
   }
   std::vector<CodeFile> files;
@@ -308,9 +320,9 @@ IsolatedKernels load(Source source, const Limits& limits, const std::string& pre
   source.forks = forks;
   source.words.insert(source.words.end(), source.again.begin(), source.again.end());
   Control& control = process.arena().control();
-  const bool is_emulated =  // with libraries of the device
-      std::find(source.words.begin(), source.words.end(), kEmulateWord) != source.words.end();
-  if (of_library && !is_emulated) library.needed = needed_files(control, library.path);
+  if (of_library) {
+    library.needed = needed_files(control, library.path, folder_of_device(source, limits));
+  }
   IsolatedKernels kernels;
   for (std::uint32_t index = 0; index < control.kernel_count; ++index) {
     control.task = Task::describe;
