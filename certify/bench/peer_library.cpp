@@ -120,7 +120,7 @@ nlohmann::json timed(const std::string& names, const Problem& problem, const Pro
 }  // namespace attest::certify
 
 extern "C" __attribute__((visibility("default"))) int attest_bench_add_peer(
-    const char* name, uint32_t directions, uint32_t dtypes, int has_lse,
+    const char* name, uint32_t directions, uint32_t dtypes, int has_lse, float narrow_exp_ulps,
     int (*call)(const attest_peer_call*)) {
   using namespace attest::certify;
   for (const Peer& known : peers()) {
@@ -141,6 +141,10 @@ extern "C" __attribute__((visibility("default"))) int attest_bench_add_peer(
                            ATTEST_CROSS_LENGTHS | (has_lse != 0 ? ATTEST_LSE : 0);
   k.description.numerics.struct_size = sizeof k.description.numerics;
   k.description.numerics.p_cast = ATTEST_INPUT_DTYPE;  // as their products take bf16 and f16
+  for (const attest_dtype narrow : {ATTEST_BF16, ATTEST_F16}) {
+    k.description.numerics.exp_ulps_of[narrow] = narrow_exp_ulps;
+  }
+  k.description.numerics.exp_zero_not_one = narrow_exp_ulps > 0 ? 1 : 0;
   k.workspace_bytes = [](const void*, const attest_problem*, std::uint32_t) {
     return std::size_t{0};
   };

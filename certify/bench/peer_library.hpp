@@ -21,10 +21,11 @@ struct attest_peer_call {
 };
 
 /// Adds a peer under a name. `call` returns 0 when it has written every result. `directions` and
-/// `dtypes` as in attest_description; `has_lse`: forward writes LSE, which it must for a backward.
+/// `dtypes` as in attest_description; `has_lse`: forward writes LSE, which it must for a backward;
+/// `narrow_exp_ulps`: how far its exp is off in bf16 and f16, in ulp of f32, 0: as in float32.
 /// Returns 0 where the name is taken.
 int attest_bench_add_peer(const char *name, uint32_t directions, uint32_t dtypes, int has_lse,
-                          int (*call)(const struct attest_peer_call *));
+                          float narrow_exp_ulps, int (*call)(const struct attest_peer_call *));
 
 /// Returns the names of the peers that are in the library, with blanks between them: the flash
 /// schedule over the products of the libraries that it was built with.

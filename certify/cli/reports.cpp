@@ -153,6 +153,14 @@ std::string link_to(const std::string& file, const std::string& page) {
   return std::filesystem::weakly_canonical(file).lexically_relative(from).generic_string();
 }
 
+// Names the tensors of a law's finding. A law may have one of each kind of failure; the first is 1.
+std::string failure_file_name(const std::string& folder, const std::string& kernel,
+                              const std::string& law, int number) {
+  const std::string name = file_word(kernel) + "." + law +
+                           (number > 1 ? "." + std::to_string(number) : "") + ".safetensors";
+  return (std::filesystem::path(folder) / name).string();
+}
+
 nlohmann::json read_papers(const std::string& path) {
   nlohmann::json papers = nlohmann::json::parse(read_file(path), nullptr, false);
   if (papers.is_discarded()) {
@@ -303,14 +311,6 @@ void require_folder(const std::string& folder) {
                          "'; pass a name in a writable directory");
   }
   require_writable((std::filesystem::path(folder) / "failure.safetensors").string());
-}
-
-// Names the tensors of a law's finding. A law may have one of each kind of failure; the first is 1.
-std::string failure_file_name(const std::string& folder, const std::string& kernel,
-                              const std::string& law, int number) {
-  const std::string name = file_word(kernel) + "." + law +
-                           (number > 1 ? "." + std::to_string(number) : "") + ".safetensors";
-  return (std::filesystem::path(folder) / name).string();
 }
 
 std::vector<std::string> earlier_failures(const std::string& folder, const std::string& kernel) {

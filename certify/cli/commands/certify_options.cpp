@@ -18,8 +18,8 @@ void add_certify_options(CLI::App& command, CertifyOptions& options) {
                    "the correct kernels that the bounds are tested on, the loosest of every "
                    "contract among them: a finding is a false alarm");
   command
-      ->add_option("--except", options.except,
-                   "with --all: not the kernels whose names begin so, for example gpu/")
+      .add_option("--except", options.except,
+                  "with --all: not the kernels whose names begin so, for example gpu/")
       ->check(not_empty());
   command.add_option("--tier", options.tier, "smoke (default), fast or full");
   command.add_option("--seed", options.seed, "seed of the campaign, default 1")
@@ -32,53 +32,53 @@ void add_certify_options(CLI::App& command, CertifyOptions& options) {
   command.add_option("--data-seed", options.data_seed, "seed of the values, default --seed")
       ->check(whole_number());
   command
-      ->add_option("--jobs", options.jobs,
-                   "checks at a time, default one for each processor; changes no result")
+      .add_option("--jobs", options.jobs,
+                  "checks at a time, default one for each processor; changes no result")
       ->check(CLI::Range(1u, 1024u));
   command.add_option("--shard", options.shard,
                      "i/n: only part i of n of the checks; --merge joins the parts");
   command
-      ->add_option("--resume", options.resume,
-                   "journal (JSON lines): begin it, or go on where it ends")
+      .add_option("--resume", options.resume,
+                  "journal (JSON lines): begin it, or go on where it ends")
       ->check(not_empty());
   command.add_option("--merge", options.merge,
                      "certificates of all shards: the verdict on the whole, in place of kernels");
-  command->add_option("--only", options.only, "only this law (attest list laws); certifies nothing")
+  command.add_option("--only", options.only, "only this law (attest list laws); certifies nothing")
       ->check(not_empty());
   command
-      ->add_option("--mask", options.mask,
-                   "every case with this mask (docs/how-to/masks.md; file_PATH, pattern_PATH) in "
-                   "place of its own, without model shapes; certifies no other mask")
+      .add_option("--mask", options.mask,
+                  "every case with this mask (docs/how-to/masks.md; file_PATH, pattern_PATH) in "
+                  "place of its own, without model shapes; certifies no other mask")
       ->check(not_empty());
   CLI::Option* problem =
       command
-          ->add_option("--problem", options.problems,
-                       "a problem of your own beside the campaign's, judged by the reference, by a "
-                       "sample where it is long; several with --problem each")
+          .add_option("--problem", options.problems,
+                      "a problem of your own beside the campaign's, judged by the reference, by a "
+                      "sample where it is long; several with --problem each")
           ->check(not_empty());
   CLI::Option* problems =
       command
-          ->add_option("--problems", options.problem_file,
-                       "the same with a file: one problem a line, # begins a comment")
+          .add_option("--problems", options.problem_file,
+                      "the same with a file: one problem a line, # begins a comment")
           ->check(not_empty());
   problem->allow_extra_args(false);
   for (CLI::Option* own : {problem, problems}) own->excludes(command.get_option("--mask"));
   command
-      ->add_option("--max-time", options.max_time,
-                   "end at the next check after this time (90, 20m, 1.5h); what is missing then "
-                   "makes the campaign incomplete, --resume goes on")
+      .add_option("--max-time", options.max_time,
+                  "end at the next check after this time (90, 20m, 1.5h); what is missing then "
+                  "makes the campaign incomplete, --resume goes on")
       ->check(not_empty());
   command.add_flag("--fail-fast", options.fail_fast,
                    "end at the first check that fails, without shrinking; kernels in the list of "
                    "--known-failures run to their end");
   command
-      ->add_option("--known-failures", options.known_failures,
-                   "file with a line KERNEL LAW for each finding that is expected: it is told and "
-                   "does not fail the run; one that occurs no longer is named")
+      .add_option("--known-failures", options.known_failures,
+                  "file with a line KERNEL LAW for each finding that is expected: it is told and "
+                  "does not fail the run; one that occurs no longer is named")
       ->check(not_empty());
   command
-      ->add_option("--failed-first", options.failed_first,
-                   "journal of an earlier run: what failed there runs first; changes no result")
+      .add_option("--failed-first", options.failed_first,
+                  "journal of an earlier run: what failed there runs first; changes no result")
       ->check(not_empty());
   command.add_flag("--estimate", options.estimate,
                    "run a sample of the checks and tell how long all will take, no more");
@@ -86,8 +86,8 @@ void add_certify_options(CLI::App& command, CertifyOptions& options) {
       ->check(not_empty());
   add_report_files(command, options.reports);
   command
-      ->add_option("--failures", options.failures,
-                   "folder: the tensors of every failure as safetensors, see attest check --file")
+      .add_option("--failures", options.failures,
+                  "folder: the tensors of every failure as safetensors, see attest check --file")
       ->check(not_empty());
   command.add_flag("--json", options.json, "print the certificate instead of the report");
   command.add_flag("--verbose", options.verbose,

@@ -35,7 +35,7 @@ Effort effort_of(const std::string& tier) {
                        " (smoke, fast)");
 }
 
-std::vector<const Experiment*> chosen(const std::vector<std::string>& names) {
+std::vector<const Experiment*> chosen_experiments(const std::vector<std::string>& names) {
   std::vector<const Experiment*> list;
   for (const std::string& name : names) {
     if (name == "all") {
@@ -161,7 +161,7 @@ std::string about(const nlohmann::json& object, const std::vector<Reproduced>& r
 
 int reproduce(const Subjects& subjects, const ReproduceOptions& options) {
   effort_of(options.tier);
-  const std::vector<const Experiment*> list = chosen(options.names);
+  const std::vector<const Experiment*> list = chosen_experiments(options.names);
   if (list.empty()) {
     throw InvalidProblem("no experiment given; pass names (attest list experiments) or all");
   }
