@@ -155,8 +155,8 @@ std::string link_to(const std::string& file, const std::string& page) {
 
 // Names the tensors of a law's finding. A law may have one of each kind of failure; the first is 1.
 std::string failure_file_name(const std::string& folder, const std::string& kernel,
-                              const std::string& law, int number) {
-  const std::string name = file_word(kernel) + "." + law +
+                              std::string_view law, int number) {
+  const std::string name = file_word(kernel) + "." + std::string(law) +
                            (number > 1 ? "." + std::to_string(number) : "") + ".safetensors";
   return (std::filesystem::path(folder) / name).string();
 }
