@@ -97,6 +97,9 @@ class Teller {
 
   void shrink(Finding& finding) const {
     find_smallest(finding);
+    if (worker::kind_in_finding(finding.message) == worker::FaultKind::hang) {
+      finding.evidence.hints = {"a call that is slow and does return needs a longer --timeout"};
+    }
     if (run_.interrupted() || finding.verdict != Verdict::violated) return;
     finding.evidence = evidence_of(run_.kernel, finding);
     worker::restart(run_.kernel);
@@ -153,9 +156,6 @@ Evidence evidence_of(const attest_kernel& kernel, const Finding& finding) {
   if (wrong_results && !explained) {
     evidence.hints =
         hints_of(proptest::find_law(finding.law), kernel, finding.found, finding.shrunk);
-  }
-  if (worker::kind_in_finding(finding.message) == worker::FaultKind::hang) {
-    evidence.hints.emplace_back("a call that is slow and does return needs a longer --timeout");
   }
   return evidence;
 }
