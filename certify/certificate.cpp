@@ -62,6 +62,7 @@ json numerics_json(const attest_description& d) {
           {"dq_roundoff", by_dtype(d, [](const Numerics& of) { return of.dq_roundoff; })},
           {"dkv_roundoff", by_dtype(d, [](const Numerics& of) { return of.dkv_roundoff; })},
           {"dp_roundoff", by_dtype(d, [](const Numerics& of) { return of.dp_roundoff; })},
+          {"score_roundoff", by_dtype(d, [](const Numerics& of) { return of.score_roundoff; })},
           {"delta_from_p", n.delta == DeltaSource::pairs},
           {"deterministic", declared.nondeterministic == 0}};
 }

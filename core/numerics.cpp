@@ -113,6 +113,7 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
   round_sums(declared.dq_accumulator, numerics.dq_roundoff, numerics.dq_underflow);
   round_sums(declared.dkv_accumulator, numerics.dkv_roundoff, numerics.dkv_underflow);
   round_sums(declared.dp_cast, numerics.dp_roundoff, numerics.dp_underflow);
+  round_sums(declared.score_cast, numerics.score_roundoff, numerics.score_underflow);
   if (declared.delta_from_p != 0) numerics.delta = DeltaSource::pairs;
   numerics.output_roundoff = unit_roundoff(dtype);
   numerics.output_underflow = underflow_unit(dtype);
@@ -122,6 +123,9 @@ Numerics resolve(const attest_numerics& declared, DType dtype) {
     numerics.p_underflow = std::max(numerics.p_underflow, smallest_normal);
     if (numerics.dp_roundoff > 0) {
       numerics.dp_underflow = std::max(numerics.dp_underflow, smallest_normal);
+    }
+    if (numerics.score_roundoff > 0) {
+      numerics.score_underflow = std::max(numerics.score_underflow, smallest_normal);
     }
     numerics.output_underflow = std::max(numerics.output_underflow, smallest_normal);
   }

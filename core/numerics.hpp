@@ -53,6 +53,8 @@ struct Numerics {
   double dkv_underflow = 0;
   double dp_roundoff = 0;  // dP rounded to this before delta is subtracted; 0: as accumulator
   double dp_underflow = 0;
+  double score_roundoff = 0;  // scores and their parts rounded to this; 0: as accumulator
+  double score_underflow = 0;
   DeltaSource delta = DeltaSource::outputs;
   double output_roundoff = 0x1p-24;    // u_out
   double output_underflow = 0x1p-150;  // eta_out

@@ -185,6 +185,7 @@ TEST_CASE("a contract may name the tensors' own type", "[numerics]") {
   attest_numerics declared{};
   declared.p_cast = declared.gqa_partial = declared.dq_accumulator = ATTEST_INPUT_DTYPE;
   declared.dkv_accumulator = declared.gqa_accumulator = declared.dp_cast = ATTEST_INPUT_DTYPE;
+  declared.score_cast = ATTEST_INPUT_DTYPE;
   const Numerics bf16 = resolve(declared, DType::bf16), f16 = resolve(declared, DType::f16);
   CHECK(bf16.p_roundoff == 0x1p-8);
   CHECK(bf16.gqa_partial_roundoff == 0x1p-8);
@@ -192,6 +193,8 @@ TEST_CASE("a contract may name the tensors' own type", "[numerics]") {
   CHECK(bf16.dkv_roundoff == 0x1p-8);
   CHECK(bf16.gqa_sum_roundoff == 0x1p-8);
   CHECK(bf16.dp_roundoff == 0x1p-8);
+  CHECK(bf16.score_roundoff == 0x1p-8);
+  CHECK(f16.score_underflow == 0x1p-25);
   CHECK(f16.dp_underflow == 0x1p-25);
   CHECK(f16.dkv_underflow == 0x1p-25);
   CHECK(f16.gqa_sum_underflow == 0x1p-25);
@@ -207,6 +210,7 @@ TEST_CASE("a type that holds every value of the accumulator rounds nothing", "[n
   attest_numerics declared{};
   declared.p_cast = declared.gqa_partial = declared.dq_accumulator = ATTEST_INPUT_DTYPE;
   declared.dkv_accumulator = declared.gqa_accumulator = declared.dp_cast = ATTEST_INPUT_DTYPE;
+  declared.score_cast = ATTEST_INPUT_DTYPE;
   for (const DType dtype : {DType::f32, DType::f64}) {
     const Numerics numerics = resolve(declared, dtype);
     CHECK(numerics.p_roundoff == 0);
@@ -215,6 +219,7 @@ TEST_CASE("a type that holds every value of the accumulator rounds nothing", "[n
     CHECK(numerics.dkv_roundoff == 0);
     CHECK(numerics.gqa_sum_roundoff == 0);
     CHECK(numerics.dp_roundoff == 0);
+    CHECK(numerics.score_roundoff == 0);
   }
   // float16 is the more precise of these two, but not as wide.
   declared.accumulator = 1 + ATTEST_BF16;

@@ -76,6 +76,10 @@ const std::vector<Contract>& known_contracts() {
          n.dp_cast = kBf16;
          n.delta_from_p = 1;
        }},
+      {"score_cast = f16", [](N& n) { n.score_cast = kF16; }},
+      {"score_cast = f16, p_cast = f16", [](N& n) { n.score_cast = n.p_cast = kF16; }},
+      {"score_cast = bf16", [](N& n) { n.score_cast = kBf16; }},
+      {"score_cast = bf16, p_cast = bf16", [](N& n) { n.score_cast = n.p_cast = kBf16; }},
       {"flushes_p = 1 (subnormal P becomes zero: FTZ)", [](N& n) { n.flushes_p = 1; }},
       {kFlushes, [](N& n) { n.flushes_subnormals = 1; }},
       {"exp_zero_not_one = 1", [](N& n) { n.exp_zero_not_one = 1; }},

@@ -69,6 +69,23 @@ TEST_CASE("the contract of automatic differentiation is found by its gradients",
   }
 }
 
+TEST_CASE("the contract of rounded scores is found", "[contracts]") {
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  for (const DType dtype : {DType::bf16, DType::f16}) {
+    Case c = case_of("b=2,hq=2,sq=9,sk=40,d=16,scale=1");
+    c.problem.dtype = dtype;
+    fixtures::Emulation emulation;
+    emulation.name = "emulated/undeclared";
+    emulation.score_cast = static_cast<std::uint8_t>(1 + abi(dtype));
+    attest_kernel casts = fixtures::emulated_kernel(emulation, dtype);
+    casts.description.numerics.score_cast = 0;
+    while (law.check(casts, c).verdict != Verdict::violated) REQUIRE(++c.seed < 50);
+    const Words hints = hints_of(law, casts, c, c);
+    for (const std::string& hint : hints) UNSCOPED_INFO(hint);
+    CHECK(says(hints, "would pass with numerics.score_cast = " + std::string(name(dtype))));
+  }
+}
+
 TEST_CASE("hints name a contract, and results flushed to zero", "[contracts]") {
   const proptest::Law& law = proptest::find_law("reference_forward");
   const Case c = case_of("hq=2,sq=9,sk=80,d=16,dtype=bf16");

@@ -58,6 +58,7 @@ std::string contract_text(const attest_numerics& n) {
   fields.type("dq_accumulator", n.dq_accumulator);
   fields.type("dkv_accumulator", n.dkv_accumulator);
   fields.type("dp_cast", n.dp_cast);
+  fields.type("score_cast", n.score_cast);
   fields.number("delta_from_p", n.delta_from_p);
   fields.number("flushes_subnormals", n.flushes_subnormals);
   if (n.lse_base_two != 0) fields.add("lse_base", "two");

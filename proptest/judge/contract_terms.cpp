@@ -25,6 +25,8 @@ std::vector<WithoutTerm> without_each_term(const Numerics& numerics) {
       [](Numerics& n) { n.output_roundoff = n.output_underflow = 0; });
   add("cast of P", numerics.p_roundoff, [](Numerics& n) { n.p_roundoff = n.p_underflow = 0; });
   add("cast of dP", numerics.dp_roundoff, [](Numerics& n) { n.dp_roundoff = n.dp_underflow = 0; });
+  add("rounding of scores", numerics.score_roundoff,
+      [](Numerics& n) { n.score_roundoff = n.score_underflow = 0; });
   add("input rounding", numerics.input_roundoff, [](Numerics& n) { n.input_roundoff = 0; });
   add("rounding of operands", numerics.operand_roundoff,
       [](Numerics& n) { n.operand_roundoff = 0; });

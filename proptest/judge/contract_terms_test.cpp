@@ -51,6 +51,9 @@ TEST_CASE("the term that dominates is named", "[truth]") {
   declared.dp_cast = 1 + ATTEST_BF16;
   CHECK(named(declared, f32, "dQ") == "cast of dP");
   declared = plain;
+  declared.score_cast = 1 + ATTEST_BF16;
+  CHECK(named(declared, f32, "O") == "rounding of scores");
+  declared = plain;
   declared.input_roundoff = 0x1p-11;
   CHECK(named(declared, f32, "O") == "input rounding");
 }

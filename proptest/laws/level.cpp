@@ -30,8 +30,9 @@ double drawn_level(Rng& rng) {
 // Beyond it a score that is rounded once keeps no digit of what tells keys apart.
 double highest_level(const attest_description& description, const Problem& p) {
   const Numerics numerics = resolve(description.numerics, p.dtype);
-  const double roundoff = std::max({numerics.accumulator_roundoff, numerics.input_roundoff,
-                                    numerics.scaled_q_roundoff, numerics.operand_roundoff});
+  const double roundoff =
+      std::max({numerics.accumulator_roundoff, numerics.input_roundoff, numerics.scaled_q_roundoff,
+                numerics.operand_roundoff, numerics.score_roundoff});
   constexpr double kLost = 0.25, kHalfProduct = 0x1p20;  // f16 ends at 2^16, a factor at 2^11
   const double by_rounding = kLost / roundoff;
   return has_narrow_range(p.dtype) ? std::min(by_rounding, kHalfProduct * std::abs(p.scale()))

@@ -271,6 +271,36 @@ TEST_CASE("a cast of dP must be declared, with a delta made of it too", "[valida
   }
 }
 
+// Two products with a softmax in float32 between them, where all else is in a type of 16 bits.
+TEST_CASE("scores that are rounded must be declared", "[validation]") {
+  for (const DType type : {DType::bf16, DType::f16}) {
+    for (const char* features : {"", ",bias=hqk_drawn_1,softcap=20,alibi=drawn_2"}) {
+      Emulation e;
+      e.name = "emulated/eager";
+      e.score_cast = e.dp_cast = e.p_cast = static_cast<std::uint8_t>(1 + abi(type));
+      e.normalized = e.delta_from_p = e.scaled_ds = 1;
+      const std::string text = std::string("hq=4,hkv=2,sq=9,sk=24,d=16,scale=0.3,dtype=") +
+                               std::string(name(type)) + features;
+      InputValues in = values_of(text, Values::normal);
+      double* Q = in.Q.doubles();
+      for (std::int64_t k = 0; k < in.Q.view().size(); ++k) Q[k] *= 4;
+      const Judged judged(text, e, in);
+      const auto undeclared = judged.with([](attest_numerics& n) { n.score_cast = 0; });
+      INFO(name(type) << features);
+      for (const char* output : {"O", "LSE", "dQ", "dK", "dV"}) {
+        const double declared = worst(judged.as_declared(), output);
+        std::printf("%s scores, %s%s: error over bound undeclared %.2f, declared %.4f\n",
+                    std::string(name(type)).c_str(), output, features, worst(undeclared, output),
+                    declared);
+        CHECK(declared <= 1);
+        CHECK(declared > 0);
+        CHECK(worst(undeclared, output) > 1);
+      }
+      CHECK(gravest(judged.as_declared()).verdict == Verdict::passed);
+    }
+  }
+}
+
 // The scale is multiplied in before dS is cast, which leaves more of it below f16's normal numbers.
 TEST_CASE("a small dS may be scaled before its cast or after it", "[validation]") {
   Emulation e;

@@ -106,7 +106,7 @@ struct Field {
 };
 
 using N = attest_numerics;
-constexpr std::array<Field, 25> kFields{
+constexpr std::array<Field, 26> kFields{
     {{"accumulation", write_accumulation},
      {"accumulator", write_type<&N::accumulator>},
      {"fused_block", write_count<&N::fused_block>},
@@ -128,6 +128,7 @@ constexpr std::array<Field, 25> kFields{
      {"dq_accumulator", write_type<&N::dq_accumulator>},
      {"dkv_accumulator", write_type<&N::dkv_accumulator>},
      {"dp_cast", write_type<&N::dp_cast>},
+     {"score_cast", write_type<&N::score_cast>},
      {"delta_from_p", write_flag<&N::delta_from_p>},
      {"flushes_subnormals", write_flag<&N::flushes_subnormals>},
      {"lse_base", write_lse_base},
@@ -182,6 +183,7 @@ const std::vector<Preset>& presets() {
       {"tensor_core",
        "p_cast=input,accumulation=fused_blocks,fused_block=8,fused_fraction_bits=24"},
       {"autodiff", "p_cast=input,p_normalized=1,dp_cast=input,delta_from_p=1"},
+      {"eager", "p_cast=input,p_normalized=1,dp_cast=input,score_cast=input,delta_from_p=1"},
       {"tf32",
        "operand_roundoff=0.0009765625,accumulation=fused_blocks,fused_block=4,"
        "fused_fraction_bits=24"}};

@@ -14,7 +14,7 @@ struct Preset {
   const char *name, *fields;
 };
 
-/// Returns f32, p_cast_to_input, tensor_core, autodiff, tf32.
+/// Returns f32, p_cast_to_input, tensor_core, autodiff, eager, tf32.
 const std::vector<Preset>& presets();
 
 /// Parses a contract into `numerics`, `empty_row` and `past_length` of a description that is 0

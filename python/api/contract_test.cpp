@@ -43,7 +43,8 @@ TEST_CASE("a contract is spelled as it is read in every field", "[python]") {
         "input_roundoff=0.00390625,operand_roundoff=0.0009765625,scaled_q_roundoff=0.001",
         "sum_after_cast=1,flushes_p=1,exp_zero_not_one=1,lse_splits=4,lse_split_keys=64",
         "gqa_partial=bf16,gqa_accumulator=f16,dq_accumulator=f64,dkv_accumulator=f32",
-        "dp_cast=input,delta_from_p=1,flushes_subnormals=1,lse_base=two,nondeterministic=1"}) {
+        "dp_cast=input,score_cast=f16,delta_from_p=1,flushes_subnormals=1,lse_base=two,"
+        "nondeterministic=1"}) {
     CHECK(contract_text(parse_contract(text).numerics) == text);
     spelled += "," + text;
   }

@@ -21,6 +21,8 @@ Numerics = Union[str, Mapping[str, Union[str, int, float, bool]]]
 "autodiff"         two products with a softmax in float32 between them, differentiated automatically:
                    P, divided by its sum, and dP are cast to the dtype of the arrays, and delta is
                    the row sum of P * dP
+"eager"            the same where the scores, too, are in the dtype of the arrays, as torch.matmul
+                   returns them, and so are the results of scale, softcap and bias
 "tf32"             operands of products rounded or cut off to tf32, sums as tensor cores do
 
 Fields are those of attest_numerics in attest_kernel.h: {"p_cast": "bf16", "exp_ulps": 4}, or as text

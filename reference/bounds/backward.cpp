@@ -263,8 +263,10 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
   const Eigen::Index query_rows = wanted.rows ? in.Q.rows() : 0,
                      keys = wanted.keys && !tiles.empty() ? tiles.back().output + tiles.back().count
                                                           : 0;
-  SumsOfOutputs sums_v(numerics, dO, keys), sums_k(numerics, Q, keys);
-  SumsOfOutputs sums_q(numerics, K, std::min<Eigen::Index>(kBlockRows, query_rows));
+  Numerics of_dS = numerics;
+  of_dS.p_roundoff = roundoff_of_dS(numerics, in.problem);
+  SumsOfOutputs sums_v(numerics, dO, keys), sums_k(of_dS, Q, keys);
+  SumsOfOutputs sums_q(of_dS, K, std::min<Eigen::Index>(kBlockRows, query_rows));
   GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}};
   if (wanted.keys) result.dSinks.emplace(in);
   if (wanted.rows && wanted.keys) result.dBias.emplace(in);

@@ -70,9 +70,10 @@ Vector largest_directions(const Matrix& f, const Matrix& h, const Matrix& spread
 }  // namespace
 
 std::string uncovered_by_loss_bounds(const Numerics& numerics) {
-  if (numerics.p_roundoff > 0 || numerics.scaled_q_roundoff > 0) {
-    return "the contract rounds P or a scaled Q, but the loss gradient's bound covers intermediate "
-           "results in the accumulator's type only; declare neither";
+  if (numerics.p_roundoff > 0 || numerics.scaled_q_roundoff > 0 || numerics.score_roundoff > 0) {
+    return "the contract rounds P, scores or a scaled Q, but the loss gradient's bound covers "
+           "intermediate "
+           "results in the accumulator's type only; declare none of them";
   }
   if (numerics.operand_roundoff > 0) {
     return "the loss gradient's bound reads input_roundoff as that of every product's operands; "

@@ -145,6 +145,7 @@ std::string numerics_objection(const attest_numerics& n) {
         bad_dtype("dq_accumulator", n.dq_accumulator),
         bad_dtype("dkv_accumulator", n.dkv_accumulator),
         bad_dtype("dp_cast", n.dp_cast),
+        bad_dtype("score_cast", n.score_cast),
         bad_choice("numerics.lse_base_two", n.lse_base_two, kFlag),
         bad_choice("numerics.nondeterministic", n.nondeterministic, kFlag),
         bad_choice("numerics.lse_split_keys", n.lse_split_keys, kAny),
@@ -186,7 +187,7 @@ std::string objection(const attest_kernel& kernel) {
     return std::any_of(std::begin(reserved), std::end(reserved), [](auto x) { return x != 0; });
   };
   if (set(d.reserved) || d.reserved_bits != 0 || d.more_reserved_bits != 0 ||
-      set(d.numerics.reserved)) {
+      set(d.numerics.reserved) || d.numerics.reserved_bits != 0) {
     return "description: a reserved field is not 0; set what this attest_kernel.h does not name to "
            "0";
   }

@@ -343,6 +343,7 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.numerics.operand_roundoff = -1; }, "numerics.operand_roundoff");
   refused([](auto& d) { d.numerics.dkv_accumulator = 5; }, "numerics.dkv_accumulator is 5");
   refused([](auto& d) { d.numerics.dp_cast = 7; }, "numerics.dp_cast is 7");
+  refused([](auto& d) { d.numerics.score_cast = 7; }, "numerics.score_cast is 7");
   refused([](auto& d) { d.numerics.gqa_accumulator = -2; }, "numerics.gqa_accumulator is -2");
   refused([](auto& d) { d.numerics.exp_ulps_of[ATTEST_BF16] = -1; },
           "numerics.exp_ulps_of[ATTEST_BF16]");
@@ -363,7 +364,8 @@ TEST_CASE("objections to numerics") {
   refused([](auto& d) { d.reserved[3] = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.more_reserved_bits = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.reserved[0] = 1; }, "a reserved field is not 0");
-  refused([](auto& d) { d.numerics.reserved[2] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.numerics.reserved[1] = 1; }, "a reserved field is not 0");
+  refused([](auto& d) { d.numerics.reserved_bits = 1; }, "a reserved field is not 0");
   refused([](auto& d) { d.numerics.exp_ulps = 0x1p18; }, "numerics.exp_ulps is 262144");
   refused([](auto& d) { d.numerics.lse_splits = 1 << 17; }, "numerics.lse_splits is 131072");
   refused([](auto& d) { d.device = static_cast<attest_device>(3); }, "description.device is 3");

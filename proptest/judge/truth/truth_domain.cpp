@@ -67,8 +67,8 @@ bool Truth::in_domain() const {
   // nor q.k itself.
   constexpr double kLargestExponent = 80, kLargestProduct = 1e37;
   const double products = largest_row_norm(values_.Q) * largest_row_norm(values_.K);
-  const double rounding =
-      4 * numerics_.accumulator_roundoff * std::abs(problem_.scale()) * products;
+  const double rounding = (4 * numerics_.accumulator_roundoff + 2 * numerics_.score_roundoff) *
+                          std::abs(problem_.scale()) * products;
   if (problem_.dtype != DType::f64 &&
       !(rounding < kLargestExponent && products < kLargestProduct)) {
     return false;
@@ -77,9 +77,11 @@ bool Truth::in_domain() const {
   const bool of_gradients = every_sum || has_narrow_range(numerics_.dq_roundoff) ||
                             has_narrow_range(numerics_.dkv_roundoff) ||
                             has_narrow_range(numerics_.dp_roundoff) ||
+                            has_narrow_range(numerics_.score_roundoff) ||
                             has_narrow_range(numerics_.gqa_partial_roundoff) ||
                             has_narrow_range(numerics_.gqa_sum_roundoff);
-  if (every_sum && !scores_fit_f16()) return false;
+  const bool scores = every_sum || has_narrow_range(numerics_.score_roundoff);
+  if (scores && !scores_fit_f16()) return false;
   if (of_gradients && direction_ != Direction::forward && !gradients_fit_f16()) return false;
   if (!has_narrow_range(problem_.dtype) || direction_ == Direction::forward) return true;
   double dP = 0;

@@ -43,6 +43,7 @@ class EntryAnalysis {
         pairs_(in.numerics.delta == DeltaSource::pairs),
         u_(in.numerics.accumulator_roundoff),
         up_(in.numerics.p_roundoff),
+        ud_(roundoff_of_dS(in.numerics, in.problem)),
         p_underflow_(in.numerics.p_underflow),
         dp_(in.numerics),
         exponential_(exponential_error(in.numerics)),
@@ -57,6 +58,9 @@ class EntryAnalysis {
     // dS is multiplied by the slope and the scale, and read again.
     const double scale = std::min(1.0, std::abs(in.problem.scale()));
     lost_dS_ = scale > 0 ? p_underflow_ / scale : p_underflow_;
+    cast_slope_ = softcap_ > 0 ? 3 * in.numerics.score_roundoff : 0;
+    const double casts = score_casts(in.problem).of_dS * in.numerics.score_underflow;
+    if (casts > 0) lost_dS_ += scale > 0 ? casts / scale : casts;
     flushed_dS_ = in.numerics.flushed_below * (2 + (scale > 0 ? 1 / scale : 0));
     operands_ = operand_error(in.numerics);
   }
@@ -76,7 +80,7 @@ class EntryAnalysis {
     const double again = operands_ * of_dP.all(i, j) + product_lost_ + of_dP.lost(i, j);
     const double sum = product_ * magnitude + again * (1 + product_), cast = dp_(dP, sum);
     const double pi = sum + cast, pv = product_deviation_ * magnitude,
-                 pl = product_bias_ * magnitude + again + cast * (1 + up_);
+                 pl = product_bias_ * magnitude + again + cast * (1 + ud_);
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
     const double full = own + row.lse_growth;
     const SlopeError cap = softcap_ > 0 ? slope_error(slope, i, j) : SlopeError{};
@@ -111,17 +115,17 @@ class EntryAnalysis {
       const double most = by.slope + by.proved;
       return square(met * (most * part.deviation + of_slope.deviation)) + square(most * pv);
     };
-    const auto over_rows = [&](const SlopeError& by, double lost, WeightedErrors& errors,
+    const auto over_rows = [&](const SlopeError& by, double ud, double lost, WeightedErrors& errors,
                                Matrix& known) {
       const double most = by.slope + by.proved;
       double r = with_slope(by, P * (G * full + (pi + ED) * (1 + full)) + operations);
-      r += up_ * (raw * by.slope + r);
+      r += ud * (raw * by.slope + r);
       known(i, j) = P * by.slope *
                     (row.shift_growth * (dP - row.delta) - (1 + row.shift_growth) * row.inherited);
       errors.proved(i, j) = r + lost;
       errors.linear(i, j) = most * P *
                                 (met * (of_key.linear + row.lse_unseen + 2 * u_) + pl +
-                                 up_ * inherited + row.delta_bias) +
+                                 ud * inherited + row.delta_bias) +
                             by.over_rows.linear * P * met + lost;
       // A delta made of pairs errs by what this entry errs, among others.
       const double together = pairs_ ? 0 : row.delta_spread, apart = row.delta_spread - together;
@@ -130,18 +134,18 @@ class EntryAnalysis {
                          square(most) * (square(G * row.lse_rounding) + together)) +
                most * std::sqrt(apart));
     };
-    over_rows(cap, floor, e.dK, e.inherited_dS);
+    over_rows(cap, ud_, floor, e.dK, e.inherited_dS);
     if (e.raw_dS.size() > 0) {
       e.raw_dS(i, j) = raw;
-      over_rows({}, p_underflow_ + flushed, e.raw, e.inherited_raw);
+      over_rows({}, up_, p_underflow_ + flushed, e.raw, e.inherited_raw);
     }
 
     // dQ: errors common to the row stay signed and are added per column.
     double q = P * (G * own + pi * (1 + full) + ED * own) + operations;
     q = with_slope(cap, q) + cap.proved * (P * ED * row.lse_factor + row.lse_growth * raw);
-    q += up_ * ((dS + P * ED) * row.lse_factor + q);
+    q += ud_ * ((dS + P * ED) * row.lse_factor + q);
     e.dQ.proved(i, j) = q + floor;
-    e.dQ.linear(i, j) = steepest * P * (met * of_row.linear + pl + 2 * u_ * (G + ED) + up_ * ED) +
+    e.dQ.linear(i, j) = steepest * P * (met * of_row.linear + pl + 2 * u_ * (G + ED) + ud_ * ED) +
                         cap.over_keys.linear * P * met + floor;
     e.dQ.deviation(i, j) = P * std::sqrt(spread(cap, of_row, cap.over_keys));
   }
@@ -150,7 +154,7 @@ class EntryAnalysis {
   // |(t + e)^2 - t^2| <= 2 |t e| + e^2, e the score's error over the softcap.
   SlopeError slope_error(double slope, Eigen::Index i, Eigen::Index j) const {
     const double t = 2 * std::sqrt(1 - slope) / softcap_;
-    const double own = 2 * exponential_ + 3 * u_, score = error_.largest(i, j);
+    const double own = 2 * exponential_ + 3 * u_ + cast_slope_, score = error_.largest(i, j);
     const auto summed = [&](const SummedError& part) {
       const double bias = error_.bias(i, j) + error_.magnitude(i, j) * part.linear;
       const double deviation = error_.magnitude(i, j) * part.deviation;
@@ -164,14 +168,15 @@ class EntryAnalysis {
   const ScoreError& error_;
   WeightErrors weights_;
   bool pairs_;
-  double u_, up_, p_underflow_;
+  double u_, up_, ud_, p_underflow_;
   CastOfDP dp_;
   double exponential_, flush_, softcap_;
   const Vector& alike_dO_;
   double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
   double product_lost_ = 0, operands_ = 0;  // of subnormal sums; of rounding dO and V again
   double flushed_dS_ = 0;                   // what is flushed of dS after its first product
-  double lost_dS_ = 0;  // what a cast loses of dS, before the scale or behind it
+  double lost_dS_ = 0;     // what a cast loses of dS, before the scale or behind it
+  double cast_slope_ = 0;  // the softcap's derivative, rounded as scores are
 };
 
 void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
@@ -192,6 +197,14 @@ void clear_entry(Eigen::Index i, Eigen::Index j, EntryErrors& e) {
 }
 
 }  // namespace
+
+double roundoff_of_dS(const Numerics& numerics, const Problem& problem) {
+  const double casts = score_casts(problem).of_dS;
+  return numerics.score_roundoff == 0
+             ? numerics.p_roundoff
+             : (1 + numerics.p_roundoff) * std::exp(casts * std::log1p(numerics.score_roundoff)) -
+                   1;
+}
 
 WeightErrors::WeightErrors(const Numerics& numerics, const ScoreError& scores)
     : scores_(scores),
@@ -364,7 +377,8 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
   if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);
   if (in.alike_dO.size() > 0) entries.alike.setZero(block.count, tile.count);
   // dBias has dS before the softcap's derivative and before the scale.
-  const bool scaled = in.numerics.p_underflow > 0 && std::abs(in.problem.scale()) < 1;
+  const bool scaled = (in.numerics.p_underflow > 0 && std::abs(in.problem.scale()) < 1) ||
+                      (in.numerics.score_roundoff > 0 && score_casts(in.problem).of_dS > 0);
   if ((exact.slope.size() > 0 || scaled) && in.problem.bias.kind != Bias::Kind::none) {
     for (Matrix* matrix : {&entries.raw_dS, &entries.inherited_raw, &entries.raw.proved,
                            &entries.raw.linear, &entries.raw.deviation}) {

@@ -143,6 +143,10 @@ class WeightErrors {
   double u_, exponential_;
 };
 
+/// Returns the largest relative error of the casts of dS: that of P's type, and those that its way
+/// through the derivatives of the score adds under `score_cast`.
+double roundoff_of_dS(const Numerics& numerics, const Problem& problem);
+
 /// Error that rounding dP to the declared type brings to it, where the sum that made it errs by so
 /// much.
 class CastOfDP {

@@ -35,7 +35,46 @@ void add_bias_error(const Problem& problem, const Numerics& numerics, const Grou
   }
 }
 
+// Scores rounded to a type of their own, as often as `score_casts` says: each rounding is of a part
+// no larger than the sum of all parts.
+void add_cast_error(const Problem& problem, const Numerics& numerics, const Group& group,
+                    std::int64_t first, std::int64_t first_key, const Scores& exact,
+                    ScoreError& error) {
+  if (numerics.score_roundoff == 0) return;
+  const double casts = score_casts(problem).of_score;
+  const double all = std::expm1(casts * std::log1p(numerics.score_roundoff));
+  // tanh passes on no more than x sech^2 x <= tanh x of a relative error, where x was no smaller.
+  const double relative = all / (1 - numerics.score_roundoff);
+  const double lost = casts * numerics.score_underflow * std::max(1.0, std::abs(problem.scale()));
+  const std::vector<float> slopes = problem.alibi_slopes();
+  error.proved *= 1 + relative;
+  error.bias *= 1 + relative;
+  for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
+    const std::int64_t aligned =
+        problem.mask.aligned_key(group.sequence, group.query(first + r)) - first_key;
+    const double slope =
+        slopes.empty() ? 0 : slopes[static_cast<std::size_t>(group.query_head(first + r))];
+    for (Eigen::Index j = 0; j < exact.S.cols(); ++j) {
+      if (!std::isfinite(exact.S(r, j))) continue;
+      const bool sink = first_key + j == group.sequence.k_length;
+      const double parts = sink ? 0
+                                : std::abs(bias_of(problem, group, first + r, first_key + j)) +
+                                      std::abs(slope) * static_cast<double>(std::abs(aligned - j));
+      error.bias(r, j) += relative * (std::abs(exact.S(r, j)) + parts) + lost;
+    }
+  }
+}
+
 }  // namespace
+
+ScoreCasts score_casts(const Problem& problem) {
+  int exponent = 0;
+  const bool shifts = std::abs(std::frexp(problem.scale(), &exponent)) == 0.5;
+  const double scale = shifts ? 0 : 1, cap = problem.softcap > 0 ? 3 : 0;
+  const double bias = problem.bias.kind == Bias::Kind::none ? 0 : 2;
+  const double alibi = problem.alibi_slopes().empty() ? 0 : 3;
+  return {1 + scale + cap + bias + alibi, scale + cap};
+}
 
 ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,
                        std::int64_t first, std::int64_t first_key, Magnitudes products,
@@ -78,8 +117,12 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
     }
   }
   add_bias_error(problem, numerics, group, first, first_key, exact, error);
+  const auto with_casts = [&] {
+    add_cast_error(problem, numerics, group, first, first_key, exact, error);
+    return std::move(error);
+  };
   const std::vector<float> slopes = problem.alibi_slopes();
-  if (slopes.empty()) return error;
+  if (slopes.empty()) return with_casts();
   error.proved *= 1 + 2 * u;
   error.bias *= 1 + 2 * u;
   for (Eigen::Index r = 0; r < exact.S.rows(); ++r) {
@@ -97,7 +140,7 @@ ScoreError score_error(const Problem& problem, const Numerics& numerics, const G
       error.bias(r, j) += (static_cast<double>(std::abs(aligned - j)) + 2) * flushed;
     }
   }
-  return error;
+  return with_casts();
 }
 
 }  // namespace attest::reference

@@ -27,6 +27,14 @@ struct ScoreError {
   }
 };
 
+/// Returns how often a contract with `score_cast` rounds a score, and dS behind its cast: once by
+/// QK^T, by each operation of the scale, softcap, bias and ALiBi, and by its derivative. A scale
+/// that is a power of two rounds nothing.
+struct ScoreCasts {
+  double of_score, of_dS;
+};
+ScoreCasts score_casts(const Problem& problem);
+
 /// Errors of the scores of the stacked rows first .. with the keys first_key ..; `exact` is
 /// shaped_scores(...) of the same, `products` the matrix A and what it loses.
 ScoreError score_error(const Problem& problem, const Numerics& numerics, const Group& group,

@@ -111,11 +111,11 @@ void require_sparse_contract(const Numerics& numerics) {
   require_covered(numerics);
   if (numerics.accumulation != Accumulation::nearest || numerics.p_roundoff > 0 ||
       numerics.input_roundoff > 0 || numerics.operand_roundoff > 0 ||
-      numerics.scaled_q_roundoff > 0 || numerics.flushed_below > 0 ||
+      numerics.scaled_q_roundoff > 0 || numerics.score_roundoff > 0 || numerics.flushed_below > 0 ||
       numerics.accumulator_roundoff > unit_roundoff(DType::f32)) {
     throw InvalidProblem(
         "sparse inputs: the bounds cover sums to nearest in f32 or f64 of unrounded operands and "
-        "weights; declare accumulation nearest, no cast of P or of the inputs and no "
+        "weights; declare accumulation nearest, no cast of P, of scores or of the inputs and no "
         "flushes_subnormals");
   }
 }
