@@ -17,6 +17,17 @@ def flash(query, key, value, is_causal=False, scale=None):
         query.contiguous(), key.contiguous(), value.contiguous(), is_causal=is_causal, scale=scale)
 
 
+def eager(query, key, value, attn_mask=None, is_causal=False, scale=None):
+    """Multiplies, scales and masks in the type of the arrays, as models do whose attention is not fused."""
+    scores = torch.matmul(query, key.transpose(-2, -1)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if is_causal:
+        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if attn_mask is not None:
+        scores = scores.masked_fill(~attn_mask, float("-inf"))
+    weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
+    return torch.matmul(torch.nan_to_num(weights), value)
+
+
 def subject(fn, dtype, **options):
     return {"fn": fn, "like": "sdpa", "dtypes": [dtype], **options}
 
@@ -29,6 +40,8 @@ SUBJECTS = {
     "torch SDPA, bf16, masks as arrays": subject(
         scaled_dot_product_attention, "bf16", numerics=CAST,
         claims=["boolean_mask", "gqa", "head_dim_v", "any_scale", "cross_lengths"]),
+    "torch eager, bf16": subject(eager, "bf16", numerics="eager"),
+    "torch eager, bf16, scores not declared": subject(eager, "bf16", numerics="autodiff"),
     "torch SDPA, math, f32": subject(math, "f32"),
     "torch SDPA, math, bf16": subject(math, "bf16"),
     "torch flash and LSE, f32": subject(flash, "f32", **POSITIVE),
