@@ -413,8 +413,8 @@ typedef struct attest_numerics {
   int32_t dp_cast; /* dP = dO V^T is rounded to a type before delta is subtracted, and before P * dP
                     * is summed with delta_from_p. 0: as `accumulator`; else 1 + attest_dtype */
   int32_t score_cast; /* Q K^T is rounded to a type, and again by each of scale, softcap, bias and
-                       * ALiBi; in backward dS by their derivatives. 0: as `accumulator`; else
-                       * 1 + attest_dtype */
+                       * ALiBi; in backward dS, and again by their derivatives. 0: as `accumulator`;
+                       * else 1 + attest_dtype */
   int32_t reserved_bits; /* 0 */
   uint64_t reserved[2];  /* 0 */
 } attest_numerics;

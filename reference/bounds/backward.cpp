@@ -179,8 +179,9 @@ class CastsOfEqualRows {
   Matrix dO_, dV_;
 };
 
-// Contract of dSinks: they are stored as LSE is.
-Numerics of_sinks(Numerics numerics) {
+// Contract of dSinks: stored as LSE is, of dS behind all of its casts.
+Numerics of_sinks(Numerics numerics, const Problem& problem) {
+  numerics.p_roundoff = CastsOfDS(numerics, problem).all;
   numerics.output_roundoff = numerics.accumulator_roundoff;
   numerics.output_underflow = numerics.accumulator_roundoff == 0x1p-53 ? 0 : 0x1p-150;
   return numerics;
@@ -199,11 +200,12 @@ GroupBounds bound_sinks(const Numerics& contract, SinkSums& of, const LogErrors&
   return bounds;
 }
 
-// Contract of dBias: stored in the type of the bias. No depth is declared of sums over heads
-// and batch entries.
-Numerics of_bias(Numerics numerics, DType dtype) {
-  numerics.output_roundoff = unit_roundoff(dtype);
-  numerics.output_underflow = underflow_unit(dtype);
+// Contract of dBias: stored in the type of the bias, of dS as it is cast at first. No depth is
+// declared of sums over heads and batch entries.
+Numerics of_bias(Numerics numerics, const Problem& problem) {
+  numerics.p_roundoff = CastsOfDS(numerics, problem).raw;
+  numerics.output_roundoff = unit_roundoff(problem.bias_dtype());
+  numerics.output_underflow = underflow_unit(problem.bias_dtype());
   numerics.summation_depth = 0;
   return numerics;
 }
@@ -264,7 +266,7 @@ GroupResult bound_group(const GradientInputs& in, RowErrors& rows, const Backwar
                      keys = wanted.keys && !tiles.empty() ? tiles.back().output + tiles.back().count
                                                           : 0;
   Numerics of_dS = numerics;
-  of_dS.p_roundoff = roundoff_of_dS(numerics, in.problem);
+  of_dS.p_roundoff = CastsOfDS(numerics, in.problem).all;
   SumsOfOutputs sums_v(numerics, dO, keys), sums_k(of_dS, Q, keys);
   SumsOfOutputs sums_q(of_dS, K, std::min<Eigen::Index>(kBlockRows, query_rows));
   GroupResult result{{query_rows, in.Q.cols()}, {keys, in.K.cols()}, {keys, in.V.cols()}};
@@ -429,7 +431,7 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
   LogErrors log;
   for (const LogErrors& of_task : logs) log.include(of_task);
   if (problem.sinks != Sinks::none) {
-    const Numerics contract = of_sinks(numerics);
+    const Numerics contract = of_sinks(numerics, problem);
     SinkSums sums(problem, contract);
     for (std::size_t t = 0; t < tasks.size(); ++t) {
       if (entries_of_sinks[t]) sums.add(tasks[t].group, *entries_of_sinks[t]);
@@ -437,7 +439,7 @@ BackwardBounds backward_bounds(const Problem& problem, const Conventions& conven
     fill(bounds.dSinks, bound_sinks(contract, sums, log));
   }
   if (problem.bias.kind == Bias::Kind::none || sample != nullptr) return bounds;
-  const Numerics contract = of_bias(numerics, problem.bias_dtype());
+  const Numerics contract = of_bias(numerics, problem);
   BiasSums sums(problem, contract);
   for (std::size_t t = 0; t < tasks.size(); ++t) sums.add(tasks[t].group, *entries_of_bias[t]);
   fill(bounds.dBias, bound_bias(contract, sums, log));

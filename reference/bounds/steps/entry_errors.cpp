@@ -43,8 +43,8 @@ class EntryAnalysis {
         pairs_(in.numerics.delta == DeltaSource::pairs),
         u_(in.numerics.accumulator_roundoff),
         up_(in.numerics.p_roundoff),
-        ud_(roundoff_of_dS(in.numerics, in.problem)),
         p_underflow_(in.numerics.p_underflow),
+        of_dS_(in.numerics, in.problem),
         dp_(in.numerics),
         exponential_(exponential_error(in.numerics)),
         flush_(flush_unit(in.numerics)),
@@ -57,10 +57,7 @@ class EntryAnalysis {
     product_lost_ = accumulation_loss(in.numerics, terms, terms, others);
     // dS is multiplied by the slope and the scale, and read again.
     const double scale = std::min(1.0, std::abs(in.problem.scale()));
-    lost_dS_ = scale > 0 ? p_underflow_ / scale : p_underflow_;
     cast_slope_ = softcap_ > 0 ? 3 * in.numerics.score_roundoff : 0;
-    const double casts = score_casts(in.problem).of_dS * in.numerics.score_underflow;
-    if (casts > 0) lost_dS_ += scale > 0 ? casts / scale : casts;
     flushed_dS_ = in.numerics.flushed_below * (2 + (scale > 0 ? 1 / scale : 0));
     operands_ = operand_error(in.numerics);
   }
@@ -80,7 +77,7 @@ class EntryAnalysis {
     const double again = operands_ * of_dP.all(i, j) + product_lost_ + of_dP.lost(i, j);
     const double sum = product_ * magnitude + again * (1 + product_), cast = dp_(dP, sum);
     const double pi = sum + cast, pv = product_deviation_ * magnitude,
-                 pl = product_bias_ * magnitude + again + cast * (1 + ud_);
+                 pl = product_bias_ * magnitude + again + cast * (1 + of_dS_.all);
     // e^(th + EL) - 1 in two parts: the entry's own, and the row's common one.
     const double full = own + row.lse_growth;
     const SlopeError cap = softcap_ > 0 ? slope_error(slope, i, j) : SlopeError{};
@@ -105,7 +102,7 @@ class EntryAnalysis {
     const double operations = 3 * u_ * (1 + full) * (raw + P * (pi + ED));
     // A flushed P is multiplied by dP - delta.
     const double flushed = 2 * flush_ * (1 + G + pi + ED) + flushed_dS_;
-    const double floor = lost_dS_ + flushed;
+    const double floor = of_dS_.all_lost + flushed;
     const auto with_slope = [&](const SlopeError& by, double r) {
       return (by.slope + by.proved) * r + by.proved * raw;
     };
@@ -134,19 +131,20 @@ class EntryAnalysis {
                          square(most) * (square(G * row.lse_rounding) + together)) +
                most * std::sqrt(apart));
     };
-    over_rows(cap, ud_, floor, e.dK, e.inherited_dS);
+    over_rows(cap, of_dS_.all, floor, e.dK, e.inherited_dS);
     if (e.raw_dS.size() > 0) {
       e.raw_dS(i, j) = raw;
-      over_rows({}, up_, p_underflow_ + flushed, e.raw, e.inherited_raw);
+      over_rows({}, of_dS_.raw, of_dS_.raw_lost + flushed, e.raw, e.inherited_raw);
     }
 
     // dQ: errors common to the row stay signed and are added per column.
     double q = P * (G * own + pi * (1 + full) + ED * own) + operations;
     q = with_slope(cap, q) + cap.proved * (P * ED * row.lse_factor + row.lse_growth * raw);
-    q += ud_ * ((dS + P * ED) * row.lse_factor + q);
+    q += of_dS_.all * ((dS + P * ED) * row.lse_factor + q);
     e.dQ.proved(i, j) = q + floor;
-    e.dQ.linear(i, j) = steepest * P * (met * of_row.linear + pl + 2 * u_ * (G + ED) + ud_ * ED) +
-                        cap.over_keys.linear * P * met + floor;
+    e.dQ.linear(i, j) =
+        steepest * P * (met * of_row.linear + pl + 2 * u_ * (G + ED) + of_dS_.all * ED) +
+        cap.over_keys.linear * P * met + floor;
     e.dQ.deviation(i, j) = P * std::sqrt(spread(cap, of_row, cap.over_keys));
   }
 
@@ -168,15 +166,15 @@ class EntryAnalysis {
   const ScoreError& error_;
   WeightErrors weights_;
   bool pairs_;
-  double u_, up_, ud_, p_underflow_;
+  double u_, up_, p_underflow_;
+  CastsOfDS of_dS_;
   CastOfDP dp_;
   double exponential_, flush_, softcap_;
   const Vector& alike_dO_;
   double product_ = 0, product_deviation_ = 0, product_bias_ = 0;
   double product_lost_ = 0, operands_ = 0;  // of subnormal sums; of rounding dO and V again
   double flushed_dS_ = 0;                   // what is flushed of dS after its first product
-  double lost_dS_ = 0;     // what a cast loses of dS, before the scale or behind it
-  double cast_slope_ = 0;  // the softcap's derivative, rounded as scores are
+  double cast_slope_ = 0;                   // the softcap's derivative, rounded as scores are
 };
 
 void resize(Eigen::Index rows, Eigen::Index keys, EntryErrors& e) {
@@ -198,12 +196,19 @@ void clear_entry(Eigen::Index i, Eigen::Index j, EntryErrors& e) {
 
 }  // namespace
 
-double roundoff_of_dS(const Numerics& numerics, const Problem& problem) {
-  const double casts = score_casts(problem).of_dS;
-  return numerics.score_roundoff == 0
-             ? numerics.p_roundoff
-             : (1 + numerics.p_roundoff) * std::exp(casts * std::log1p(numerics.score_roundoff)) -
-                   1;
+CastsOfDS::CastsOfDS(const Numerics& numerics, const Problem& problem)
+    : raw(numerics.p_roundoff), raw_lost(numerics.p_underflow) {
+  const double u = numerics.score_roundoff;
+  // Twice to one type is once.
+  if (u > 0 && u != numerics.p_roundoff) {
+    raw = (1 + raw) * (1 + u) - 1;
+    raw_lost += numerics.score_underflow;
+  }
+  const double casts = u > 0 ? score_casts(problem).of_dS : 0;
+  all = (1 + raw) * std::exp(casts * std::log1p(u)) - 1;
+  // Before the scale or behind it.
+  const double scale = std::min(1.0, std::abs(problem.scale()));
+  all_lost = (raw_lost + casts * numerics.score_underflow) / (scale > 0 ? scale : 1);
 }
 
 WeightErrors::WeightErrors(const Numerics& numerics, const ScoreError& scores)
@@ -377,8 +382,8 @@ void entry_errors(const GradientInputs& in, const RowErrors& rows, const RowBloc
   if (exact.slope.size() > 0) entries.P_slope.setZero(block.count, tile.count);
   if (in.alike_dO.size() > 0) entries.alike.setZero(block.count, tile.count);
   // dBias has dS before the softcap's derivative and before the scale.
-  const bool scaled = (in.numerics.p_underflow > 0 && std::abs(in.problem.scale()) < 1) ||
-                      (in.numerics.score_roundoff > 0 && score_casts(in.problem).of_dS > 0);
+  const CastsOfDS casts(in.numerics, in.problem);
+  const bool scaled = casts.all != casts.raw || casts.all_lost != casts.raw_lost;
   if ((exact.slope.size() > 0 || scaled) && in.problem.bias.kind != Bias::Kind::none) {
     for (Matrix* matrix : {&entries.raw_dS, &entries.inherited_raw, &entries.raw.proved,
                            &entries.raw.linear, &entries.raw.deviation}) {

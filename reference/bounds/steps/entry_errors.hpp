@@ -143,9 +143,15 @@ class WeightErrors {
   double u_, exponential_;
 };
 
-/// Returns the largest relative error of the casts of dS: that of P's type, and those that its way
-/// through the derivatives of the score adds under `score_cast`.
-double roundoff_of_dS(const Numerics& numerics, const Problem& problem);
+/// Largest relative error of the casts of dS, to P's type and under `score_cast` to that of the
+/// scores: before its way through their derivatives, which round it again, and behind it. And what
+/// they lose of a small dS.
+struct CastsOfDS {
+  double raw = 0, raw_lost = 0;
+  double all = 0, all_lost = 0;
+
+  CastsOfDS(const Numerics& numerics, const Problem& problem);
+};
 
 /// Error that rounding dP to the declared type brings to it, where the sum that made it errs by so
 /// much.
