@@ -165,6 +165,10 @@ void attach(CampaignResult& result, std::optional<ScheduleAudit> io,
 /// certified, and does not fail the run.  [certify/history/known_failures_test]
 bool fails_as_known(const CampaignResult& result);
 
+/// Returns what was refused although claimed, and problems of the caller's that were not judged:
+/// gaps that no failure is the cause of.
+std::vector<std::string> not_judged(const CampaignResult& result);
+
 /// Exit code over all kernels: 0 certified (or the chosen law holds, or it fails as known), 1
 /// violated, 3 nothing proven or incomplete, 4 crashed.  [certify/campaign/campaign_test]
 int exit_code(const std::vector<CampaignResult>& results);

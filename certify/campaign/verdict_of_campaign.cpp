@@ -62,13 +62,8 @@ Pairs unmet_pairs(const CampaignResult& result) {
   return unmet;
 }
 
-std::vector<std::string> gaps_of(const attest_description& description,
-                                 const CampaignResult& result) {
+std::vector<std::string> not_judged(const CampaignResult& result) {
   std::vector<std::string> gaps;
-  if (result.interrupted) {
-    gaps.push_back(result.ended_by + " after " + std::to_string(result.checks) + " of " +
-                   std::to_string(result.planned_checks) + " checks");
-  }
   if (!result.refused.empty()) {
     const std::uint64_t checks =
         std::accumulate(result.refused.begin(), result.refused.end(), std::uint64_t{0},
@@ -79,6 +74,17 @@ std::vector<std::string> gaps_of(const attest_description& description,
   for (const auto& [problem, reason] : result.unjudged) {
     gaps.push_back("the problem " + problem + " was not judged: " + reason);
   }
+  return gaps;
+}
+
+std::vector<std::string> gaps_of(const attest_description& description,
+                                 const CampaignResult& result) {
+  std::vector<std::string> gaps;
+  if (result.interrupted) {
+    gaps.push_back(result.ended_by + " after " + std::to_string(result.checks) + " of " +
+                   std::to_string(result.planned_checks) + " checks");
+  }
+  for (const std::string& gap : not_judged(result)) gaps.push_back(gap);
   if (result.chosen_law || !result.shard.whole()) return gaps;
   if (result.mask) {
     bool judged = false;
@@ -134,7 +140,8 @@ int exit_code(const std::vector<CampaignResult>& results) {
     if (fails_as_known(result)) {
       const bool undecided = std::any_of(result.findings.begin(), result.findings.end(),
                                          [](const Finding& finding) { return finding.undecided; });
-      if ((result.interrupted || undecided) && code == 0) code = kNothingProven;
+      const bool whole = !result.interrupted && !undecided && not_judged(result).empty();
+      if (!whole && code == 0) code = kNothingProven;
       continue;
     }
     if (result.verdict == Verdict::crashed) {

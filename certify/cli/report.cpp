@@ -248,11 +248,9 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
     fmt::print("  {} ({} {}), first: {}\n", warning(printable(one.message)), thousands(one.checks),
                one.checks == 1 ? "check" : "checks", one.example);
   });
-  if (outcome(result) == "incomplete" || result.interrupted) {
-    print_some(result.gaps, detail, [](const std::string& gap) {
-      fmt::print("  {} {}\n", warning("incomplete:"), gap);
-    });
-  }
+  const bool incomplete = outcome(result) == "incomplete" || result.interrupted;
+  print_some(incomplete ? result.gaps : not_judged(result), detail,
+             [](const std::string& gap) { fmt::print("  {} {}\n", warning("incomplete:"), gap); });
   if (result.io) print_io(*result.io, detail);
   if (result.io_backward) print_io(*result.io_backward, detail);
   for (const Finding& finding : result.findings) print_finding(result.kernel, finding);

@@ -262,8 +262,8 @@ void require_distinct(const std::vector<NamedFile>& files) {
     if (std::filesystem::exists(place) && !std::filesystem::is_regular_file(place)) continue;
     const auto [other, alone] = taken.emplace(place, file.option);
     if (alone || other->second == std::string_view(file.option)) continue;
-    throw InvalidProblem(fmt::format("{} and {} name the same file, '{}'; give each its own",
-                                     other->second, file.option, file.path));
+    throw SameFile(fmt::format("{} and {} name the same file, '{}'; give each its own",
+                               other->second, file.option, file.path));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "certify/campaign/campaign.hpp"
+#include "core/error.hpp"
 
 namespace attest::certify::cli {
 
@@ -32,7 +33,12 @@ struct NamedFile {
   std::string path;
 };
 
-/// Throws InvalidProblem when two options name one regular file: what is written last would destroy
+/// Two options name one regular file.
+class SameFile : public InvalidProblem {
+  using InvalidProblem::InvalidProblem;
+};
+
+/// Throws SameFile when two options name one regular file: what is written last would destroy
 /// what was read or written before.
 void require_distinct(const std::vector<NamedFile>& files);
 

@@ -101,10 +101,11 @@ class Shrinker {
   // Tells whether the case fails with several threads alone; the message then says how often.
   bool note_threads() {
     if (fault_ == worker::FaultKind::hang) return false;
-    const std::string words = race_words(law_, kernel_, finding_.shrunk,
-                                         [this](const LawResult& result) { return alike(result); });
-    finding_.message = words + finding_.message;
-    return !words.empty();
+    const Race race = race_of(law_, kernel_, finding_.shrunk,
+                              [this](const LawResult& result) { return alike(result); });
+    finding_.message = race.words + finding_.message;
+    finding_.checks = race.checks;
+    return !race.words.empty();
   }
 
   // A case that fails only after others says so, for its line alone would not reproduce it.

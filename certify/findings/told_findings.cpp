@@ -54,14 +54,14 @@ class Teller {
     return std::any_of(known.begin(), known.end(), [&](const ShrunkRecord& record) {
       Finding smallest = head;
       take(smallest, record);
-      return !worker::kind_in(record.message) && same_cause(run_.kernel, smallest, other);
+      return !worker::kind_in_finding(record.message) && same_cause(run_.kernel, smallest, other);
     });
   }
 
   static void take(Finding& finding, const ShrunkRecord& record) {
     finding.shrunk = record.shrunk;
     finding.message = record.message;
-    if (const auto kind = worker::kind_in(record.message)) {
+    if (const auto kind = worker::kind_in_finding(record.message)) {
       finding.verdict = worker::verdict_of(*kind);
     }
     finding.checks = record.checks;
@@ -151,7 +151,7 @@ Evidence evidence_of(const attest_kernel& kernel, const Finding& finding) {
   Evidence evidence = examine(kernel, finding.found, finding.shrunk);
   evidence.suspicions = suspicions_of(kernel, finding.shrunk, finding.found, finding.message);
   const bool by_itself = finding.checks == 1 && finding.after.empty();
-  const bool wrong_results = by_itself && !worker::kind_in(finding.message);
+  const bool wrong_results = by_itself && !worker::kind_in_finding(finding.message);
   const bool explained = !evidence.signatures.empty() || !evidence.suspicions.empty();
   if (wrong_results && !explained) {
     evidence.hints =

@@ -143,7 +143,10 @@ bool is_of_kernel(const KnownFailure& known, const std::string& kernel) {
 
 std::vector<KnownFailure> read_known_failures(const std::string& path) {
   std::vector<KnownFailure> known;
-  std::istringstream lines(read_file(path));
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // of editors on Windows
+  std::string whole = read_file(path);
+  if (whole.starts_with(kByteOrderMark)) whole.erase(0, kByteOrderMark.size());
+  std::istringstream lines(whole);
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;

@@ -46,6 +46,7 @@ TEST_CASE("known failures are lines of a kernel, a law and perhaps a fault", "[k
   CHECK(list[0].kind.empty());
   CHECK(list[1].kind == "hang");
   CHECK(list[1].where == "known_failures_test.txt:4");
+  CHECK(known("\xef\xbb\xbfx ones\n")[0].kernel == "x");
   const auto signs = known("./c#/lib#1.so:x ones\t# why # and more\n  # ./lib.so:x ones\n");
   REQUIRE(signs.size() == 1);
   CHECK(signs[0].kernel == "./c#/lib#1.so:x");
@@ -56,6 +57,19 @@ TEST_CASE("known failures are lines of a kernel, a law and perhaps a fault", "[k
   CHECK_THROWS_WITH(known("x crash\n"), Catch::Contains("law"));
   CHECK_THROWS_WITH(known("x ones crsh\n"), Catch::Contains("the kind of a fault: crash, "));
   CHECK_THROWS_WITH(read_known_failures("absent.txt"), Catch::Contains("No such file"));
+}
+
+TEST_CASE("a known failure hides nothing that was not judged", "[known]") {
+  std::vector<CampaignResult> results{failing()};
+  mark_known(known("lib.so:x ones\n"), results);
+  CHECK(exit_code(results) == 0);
+  results[0].refused.push_back({"refused although claimed", 3, "sq=7"});
+  CHECK(exit_code(results) == 3);
+  results[0].refused.clear();
+  results[0].unjudged["sq=3000,d=16"] = "it was refused";
+  CHECK(not_judged(results[0]) ==
+        std::vector<std::string>{"the problem sq=3000,d=16 was not judged: it was refused"});
+  CHECK(exit_code(results) == 3);
 }
 
 TEST_CASE("an entry is definite: it names a kernel, and one", "[known]") {

@@ -71,6 +71,7 @@ class Comparer {
     }
     compare_needed(before.value("needed", json::array()), after.value("needed", json::array()));
     compare_laws(before, after);
+    compare_contracts(before, after);
     for (const char* part : {"dtypes", "features", "directions"}) {
       compare_sets(words_of(before.at("description").at(part)),
                    words_of(after.at("description").at(part)), "claims ", "");
@@ -86,7 +87,9 @@ class Comparer {
                    words_of(old_coverage.at("not_exercised")), "exercises the claim ", "");
       compare_sizes(old_coverage, coverage);
     }
-    compare_refused(refused_in(old_coverage), refused_in(coverage));
+    const bool same_checks =
+        before.at("checks").value("made", json()) == after.at("checks").value("made", json());
+    compare_refused(refused_in(old_coverage), refused_in(coverage), same_checks);
     compare_worst(before.at("worst"), after.at("worst"));
     compare_io(before.at("io"), after.at("io"), "");
     compare_io(before.value("io_backward", json()), after.value("io_backward", json()),
@@ -107,6 +110,35 @@ class Comparer {
     for (const std::string& word : after) {
       if (before.count(word) == 0) add(ChangeKind::improvement, "now " + does + word + suffix);
     }
+  }
+
+  // Tells whether one of two declarations, numbers or objects of them, allows more. Words, as those
+  // of the accumulation, have no order: another one may.
+  static bool allows_more(const json& before, const json& after) {
+    if (after.is_object() && before.is_object()) {
+      return std::any_of(after.items().begin(), after.items().end(), [&](const auto& one) {
+        return allows_more(before.value(one.key(), json()), one.value());
+      });
+    }
+    if (after.is_boolean() && before.is_boolean()) return after.get<bool>() && !before.get<bool>();
+    if (after.is_number() && before.is_number()) return after.get<double>() > before.get<double>();
+    return !before.is_null() && after != before;
+  }
+
+  // Older certificates have no text of the contract.
+  void compare_contracts(const json& before, const json& after) {
+    const json none = nullptr;
+    const json was = before.value("contract", none), is = after.value("contract", none);
+    if (!was.is_string() || !is.is_string() || was == is) return;
+    const auto words = [](const json& contract) {
+      const auto text = contract.get<std::string>();
+      return text.empty() ? "plain float32" : text;
+    };
+    const bool more = allows_more(before.at("description").at("numerics"),
+                                  after.at("description").at("numerics"));
+    add(more ? ChangeKind::regression : ChangeKind::improvement,
+        "declares " + words(was) + " -> " + words(is) +
+            (more ? ", which allows larger errors" : ", which allows no larger errors"));
   }
 
   // Compares the libraries that both name: an older certificate names none.
@@ -164,8 +196,9 @@ class Comparer {
     return checks;
   }
 
+  // Counts are compared of equal numbers of checks: a law that ends at a failure makes fewer.
   void compare_refused(const std::map<std::string, double>& before,
-                       const std::map<std::string, double>& after) {
+                       const std::map<std::string, double>& after, bool same_checks) {
     const auto words = [](const auto& refused) {
       std::set<std::string> all;
       for (const auto& [message, checks] : refused) all.insert(message);
@@ -174,7 +207,7 @@ class Comparer {
     compare_sets(words(after), words(before), "accepts what it claims: ", "");
     for (const auto& [message, checks] : after) {
       const auto known = before.find(message);
-      if (known == before.end() || known->second == checks) continue;
+      if (!same_checks || known == before.end() || known->second == checks) continue;
       add(checks > known->second ? ChangeKind::regression : ChangeKind::improvement,
           fmt::format("{} in {:.0f} -> {:.0f} checks", message, known->second, checks));
     }

@@ -44,6 +44,39 @@ TEST_CASE("another file is told of", "[comparison]") {
   CHECK(lines(before, after)[0] == "note : the file of cpu/good has other content");
 }
 
+TEST_CASE("a contract that allows more is a regression", "[comparison]") {
+  json before = sample_certificate(), after = sample_certificate();
+  json &was = before["kernels"][0], &is = after["kernels"][0];
+  is["contract"] = "p_cast=bf16";
+  CHECK(lines(before, after).empty());  // older certificates do not say
+  was["contract"] = "";
+  was["description"]["numerics"]["p_roundoff"]["bf16"] = 0.0;
+  REQUIRE(lines(before, after).size() == 1);
+  CHECK(lines(before, after)[0] ==
+        "regression cpu/good: declares plain float32 -> p_cast=bf16, which allows larger errors");
+  REQUIRE(lines(after, before).size() == 1);
+  CHECK(
+      lines(after, before)[0] ==
+      "improvement cpu/good: declares p_cast=bf16 -> plain float32, which allows no larger errors");
+  was["description"]["numerics"] = is["description"]["numerics"];
+  was["description"]["numerics"]["accumulation"] = "fused_blocks";  // of no order
+  CHECK_THAT(lines(before, after)[0], Catch::StartsWith("regression"));
+}
+
+TEST_CASE("refused checks are counted among equally many", "[comparison]") {
+  json before = sample_certificate(), after = sample_certificate();
+  const auto refused = [](json& certificate, int checks, int made) {
+    json& kernel = certificate["kernels"][0];
+    kernel["checks"]["made"] = made;
+    kernel["coverage"]["refused"] = {{{"message", "no"}, {"checks", checks}, {"example", "line"}}};
+  };
+  refused(before, 37, 500);
+  refused(after, 54, 500);
+  CHECK(lines(before, after).size() == 1);
+  refused(after, 54, 900);  // laws that ended at a failure go on
+  CHECK(lines(before, after).empty());
+}
+
 TEST_CASE("another library that a file is linked with is told of", "[comparison]") {
   json before = sample_certificate(), after = sample_certificate();
   const auto linked_with = [](json& certificate, const char* file, const char* sha256) {

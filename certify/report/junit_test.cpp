@@ -51,6 +51,20 @@ TEST_CASE("laws become test cases, what counted nowhere is skipped", "[junit]") 
   CHECK(all.attribute("skipped").as_int() == 3);
 }
 
+TEST_CASE("beside a finding what was not judged fails", "[junit]") {
+  nlohmann::json certificate = sample_certificate();
+  nlohmann::json& kernel = certificate["kernels"][1];
+  kernel["incomplete"] = {"the problem sq=9 was not judged: refused", "claimed, never exercised"};
+  const auto complete = [&] {
+    pugi::xml_document xml;
+    REQUIRE(xml.load_string(junit_report(certificate).c_str()));
+    return std::string(test_of(suite_of(xml, "./<b>.so:x"), "complete").first_child().name());
+  };
+  CHECK(complete() == "skipped");
+  kernel["not_judged"] = {"the problem sq=9 was not judged: refused"};
+  CHECK(complete() == "failure");
+}
+
 TEST_CASE("the sizes covered are a property", "[junit]") {
   pugi::xml_document xml;
   REQUIRE(xml.load_string(junit_report(sample_certificate()).c_str()));

@@ -144,7 +144,8 @@ separate_arguments(ARGUMENTS)
 attest_certify_library(\${ARGUMENTS})\n")
 foreach(pair "absent=no such target" "archive=it must be a library, SHARED or MODULE" "archive KERNEL a=known are KERNELS"
              "archive SEED=known are KERNELS" "shared PROBLEMS absent.txt=there is no file ${STAGE}/typing/absent.txt"
-             "shared PROBLEMS .=there is no file"
+             "shared PROBLEMS .=there is no file" "shared SEED x=SEED is 'x', no whole number"
+             "shared TIMEOUT 1.5h=TIMEOUT is '1.5h', no whole number"
              "shared KNOWN_FAILURES absent.txt=there is no file ${STAGE}/typing/absent.txt")
   string(REGEX MATCH "^([^=]+)=(.*)$" ignored "${pair}")
   set(arguments "${CMAKE_MATCH_1}")

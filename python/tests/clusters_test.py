@@ -116,6 +116,15 @@ class Clusters(unittest.TestCase):
         self.run_in_folder(merge, "campaign", SLURM_CPUS_PER_TASK="1")
         self.assertEqual(self.certificate("campaign/certificate.json"), whole)
 
+    def test_slurm_merges_by_the_list(self):
+        self.program("sbatch", SBATCH)
+        words = [FILES / "slurm_submit.sh", "campaign", "broken/dv_halved", "--only", "reference_backward", "--cases", "8"]
+        (self.folder / "known.txt").write_text("broken/dv_halved reference_backward\n")
+        for known in (["--known-failures", "known.txt"], ["--known-failures=known.txt"]):
+            words[1] = f"campaign{len(known)}"
+            self.run_in_folder(*words, *known, SHARDS="2")
+            self.assertEqual(self.certificate(f"{words[1]}/certificate.json")["exit_code"], 0)
+
     def test_slurm_keeps_campaigns_apart(self):
         self.program("sbatch", "print(1)")
         submit = FILES / "slurm_submit.sh"

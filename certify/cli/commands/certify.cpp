@@ -80,6 +80,8 @@ template <class Work>
 auto before_the_first_check(const CertifyOptions& options, const Work& work) {
   try {
     return work();
+  } catch (const SameFile&) {  // which may be of no run
+    throw;
   } catch (const InvalidProblem&) {
     for (const std::string& path : earlier_files(options.out, options.reports)) {
       fmt::print(stderr, "attest: '{}' is of an earlier run, and left as it is\n", printable(path));

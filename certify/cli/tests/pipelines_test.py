@@ -46,6 +46,7 @@ class Pipelines(unittest.TestCase):
                       ["--html", "./a.html", "--out", "a.html"]):
             done = self.attest("certify", *GOOD, *words, code=2)
             self.assertIn("name the same file", done.stderr)
+            self.assertNotIn("earlier run", done.stderr)
         self.assertEqual(self.read("src.cu"), "a kernel")
         with open(LIBRARY, "rb") as file:
             before = file.read()
@@ -148,9 +149,11 @@ class Pipelines(unittest.TestCase):
         none = self.attest("certify", *GOOD, "--failed-first", "none.jsonl")
         self.assertIn("there is no 'none.jsonl'; checks run in their order", none.stderr)
         before = self.read("usual.json")
-        refused = self.attest("certify", *GOOD, "--failed-first", "usual.json", "--out", "first.json", "--resume",
+        damaged = self.attest("certify", *GOOD, "--failed-first", "usual.json")
+        self.assertIn("'usual.json' is no journal", damaged.stderr)
+        self.assertIn("; checks run in their order", damaged.stderr)
+        refused = self.attest("certify", *GOOD, "--problems", "absent.txt", "--out", "first.json", "--resume",
                               "not_begun.jsonl", code=2)
-        self.assertIn("'usual.json' is no journal", refused.stderr)
         self.assertIn("'first.json' is of an earlier run, and left as it is", refused.stderr)
         self.assertEqual((self.read("usual.json"), bool(self.read("first.json"))), (before, True))
         self.assertFalse(os.path.exists(os.path.join(self.folder, "not_begun.jsonl")))

@@ -40,8 +40,10 @@ void add_kernel(const json& kernel, const SourcePlace& given, std::vector<Remark
     if (!io.is_object()) continue;
     for (const json& violation : io.at("violations")) add(Weight::error, "io", violation, "");
   }
-  if (!kernel.at("findings").empty()) return;
-  for (const json& gap : kernel.at("incomplete")) add(Weight::warning, "complete", gap, "");
+  // A finding ended its law before its cases met all that is claimed.
+  const json gaps = kernel.at("findings").empty() ? kernel.at("incomplete")
+                                                  : kernel.value("not_judged", json::array());
+  for (const json& gap : gaps) add(Weight::warning, "complete", gap, "");
 }
 
 }  // namespace

@@ -42,6 +42,16 @@ TEST_CASE("remarks are findings, violated I/O and gaps", "[report]") {
   CHECK_THROWS_AS(remarks_of(json{{"kernels", {1}}}, {}), InvalidProblem);
 }
 
+TEST_CASE("what was not judged is a remark beside findings, too", "[report]") {
+  json certificate = sample();
+  const std::size_t before = remarks_of(certificate, {}).size();
+  certificate["kernels"][1]["incomplete"] = {"the problem sq=9 was not judged", "no case counted"};
+  CHECK(remarks_of(certificate, {}).size() == before);
+  certificate["kernels"][1]["not_judged"] = {"the problem sq=9 was not judged"};
+  CHECK(remarks_of(certificate, {}).size() == before + 1);
+  CHECK_THAT(markdown_report(certificate), Catch::Contains("the problem sq=9 was not judged"));
+}
+
 TEST_CASE("every remark of a finding tells the mistake and the laws that fail by it", "[report]") {
   json certificate = sample();
   certificate["kernels"][1]["findings"][0]["also"] = {"ones", "two_keys"};

@@ -25,9 +25,16 @@ if [ -e "$folder/asked" ] && [ "$(cat "$folder/asked")" != "$asked" ]; then
   printf '%s holds a campaign that was asked for as: %s\nTake another folder.\n' "$folder" "$(cat "$folder/asked")" >&2
   exit 2
 fi
+known=() # for the merge as well: what shards left to it is judged by the list, too
+for ((k = 3; k <= $#; k++)); do
+  case ${!k} in
+    --known-failures) known=("${@:k:2}") ;;
+    --known-failures=*) known=("${!k}") ;;
+  esac
+done
 mkdir -p "$folder/shards"
 array=$(sbatch --parsable --array="1-$shards" "$here/slurm_shard.sh" "$shards" "$@")
 printf '%s\n' "$asked" >"$folder/asked"
 rm -f "$folder/certificate.json" "$folder/report.html"
 # Not afterok: a shard with a finding exits with 1, and the merge says which shard is missing.
-sbatch --parsable --dependency="afterany:$array" "$here/slurm_merge.sh" "$folder"
+sbatch --parsable --dependency="afterany:$array" "$here/slurm_merge.sh" "$folder" "${known[@]}"
