@@ -175,7 +175,10 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
     likely = &contract;
   }
   if (likely != nullptr) {
-    hints.push_back("would pass with numerics." + likely->words +
+    // Forward alone does not tell a rounded Q from rounded scores, which more kernels have.
+    const std::string scores = "score_cast = " + std::string(name(shrunk.problem.dtype));
+    const bool either = field_of(*likely) == "scaled_q_roundoff" && passes(scores);
+    hints.push_back("would pass with numerics." + likely->words + (either ? ", or " + scores : "") +
                     "; declare it only where the kernel does so");
   }
   return hints;

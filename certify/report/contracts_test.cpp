@@ -86,6 +86,21 @@ TEST_CASE("the contract of rounded scores is found", "[contracts]") {
   }
 }
 
+TEST_CASE("rounded scores are named where a rounded Q would do as well", "[contracts]") {
+  const proptest::Law& law = proptest::find_law("reference_forward");
+  Case c = case_of("sq=18,sk=23,d=1,dv=30,dtype=bf16");
+  fixtures::Emulation emulation;
+  emulation.name = "emulated/undeclared";
+  emulation.score_cast = emulation.p_cast = 1 + ATTEST_BF16;
+  emulation.normalized = 1;
+  attest_kernel casts = fixtures::emulated_kernel(emulation, DType::bf16);
+  casts.description.numerics.score_cast = 0;
+  while (law.check(casts, c).verdict != Verdict::violated) REQUIRE(++c.seed < 400);
+  const Words hints = hints_of(law, casts, c, c);
+  for (const std::string& hint : hints) UNSCOPED_INFO(hint);
+  CHECK(says(hints, "score_cast = bf16"));
+}
+
 TEST_CASE("hints name a contract, and results flushed to zero", "[contracts]") {
   const proptest::Law& law = proptest::find_law("reference_forward");
   const Case c = case_of("hq=2,sq=9,sk=80,d=16,dtype=bf16");
