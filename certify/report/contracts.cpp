@@ -143,8 +143,8 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
   std::vector<proptest::Case> cases{shrunk};
   if (affordable(found.problem)) cases.push_back(found);
   // One alone: a wide contract hides a mistake as well. Most kernels cast P to the type of their
-  // tensors; where subnormals may be flushed, nothing else is allowed; else the one whose bounds
-  // the errors fill most, of those that gradients alone show where forward is right.
+  // tensors, or scores; where subnormals may be flushed, nothing else is allowed; else the one
+  // whose bounds the errors fill most, of those that gradients alone show where forward is right.
   const std::vector<std::string> passing = passing_contracts(law, kernel, cases);
   const auto passes = [&](const std::string& words) {
     return std::find(passing.begin(), passing.end(), words) != passing.end();
@@ -158,6 +158,7 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
                         : "as numerics.flushes_subnormals = 1 declares"));
   }
   const std::string usual = "p_cast = " + std::string(name(shrunk.problem.dtype));
+  const std::string scores = "score_cast = " + std::string(name(shrunk.problem.dtype));
   const bool backward = gradients_alone(law, kernel, shrunk);
   const Contract* likely = nullptr;
   double most = -1;
@@ -165,8 +166,9 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
     if (!passes(contract.words)) continue;
     attest_kernel declaring = kernel;
     contract.declare(declaring.description.numerics);
-    const double ratio = contract.words == usual      ? std::numeric_limits<double>::infinity()
-                         : contract.words == kFlushes ? std::numeric_limits<double>::max()
+    const double ratio = contract.words == usual ? std::numeric_limits<double>::infinity()
+                         : contract.words == kFlushes || contract.words == scores
+                             ? std::numeric_limits<double>::max()
                          : backward && of_gradients(contract)
                              ? 1 + worst_ratio(law, declaring, shrunk)
                              : worst_ratio(law, declaring, shrunk);
@@ -175,10 +177,12 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
     likely = &contract;
   }
   if (likely != nullptr) {
-    // Forward alone does not tell a rounded Q from rounded scores, which more kernels have.
-    const std::string scores = "score_cast = " + std::string(name(shrunk.problem.dtype));
-    const bool either = field_of(*likely) == "scaled_q_roundoff" && passes(scores);
-    hints.push_back("would pass with numerics." + likely->words + (either ? ", or " + scores : "") +
+    // Errors of a rounded Q look as those of rounded scores do.
+    const auto of_q = std::find_if(passing.begin(), passing.end(), [](const std::string& words) {
+      return words.starts_with("scaled_q_roundoff");
+    });
+    const bool either = likely->words == scores && of_q != passing.end();
+    hints.push_back("would pass with numerics." + likely->words + (either ? ", or " + *of_q : "") +
                     "; declare it only where the kernel does so");
   }
   return hints;
