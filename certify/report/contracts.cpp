@@ -167,7 +167,7 @@ std::vector<std::string> hints_of(const proptest::Law& law, const attest_kernel&
     attest_kernel declaring = kernel;
     contract.declare(declaring.description.numerics);
     const double ratio = contract.words == usual ? std::numeric_limits<double>::infinity()
-                         : contract.words == kFlushes || contract.words == scores
+                         : contract.words == kFlushes || (contract.words == scores && !backward)
                              ? std::numeric_limits<double>::max()
                          : backward && of_gradients(contract)
                              ? 1 + worst_ratio(law, declaring, shrunk)
