@@ -63,7 +63,7 @@ attest_status counting(const void*, const attest_forward_args* args) {
 }
 
 TEST_CASE("a failure that comes of the number of calls is no race", "[race]") {
-  CHECK(words_of(kernel_of(counting<40>), 2).empty());
+  CHECK(words_of(kernel_of(counting<37>), 2).empty());
 }
 
 TEST_CASE("a fault keeps its kind whatever is said of threads and state", "[race]") {
