@@ -112,17 +112,25 @@ class Comparer {
     }
   }
 
-  // Tells whether one of two declarations, numbers or objects of them, allows more. Words, as those
-  // of the accumulation, have no order: another one may.
-  static bool allows_more(const json& before, const json& after) {
-    if (after.is_object() && before.is_object()) {
-      return std::any_of(after.items().begin(), after.items().end(), [&](const auto& one) {
-        return allows_more(before.value(one.key(), json()), one.value());
-      });
+  // Tells how the second of two declared values stands to the first. Roundoffs and ulp have an
+  // order; any other difference, as of a depth where 0 is none declared, counts as more. Older
+  // certificates lack some fields, which were 0 then.
+  enum class Allows : std::uint8_t { as_much, less, more };
+  static Allows allows(const std::string& field, const json& before, const json& after) {
+    if (after.is_object()) {
+      Allows all = Allows::as_much;
+      for (const auto& [dtype, value] : after.items()) {
+        const json was = before.is_object() ? before.value(dtype, json()) : json();
+        all = std::max(all, allows(field, was, value));
+      }
+      return all;
     }
-    if (after.is_boolean() && before.is_boolean()) return after.get<bool>() && !before.get<bool>();
-    if (after.is_number() && before.is_number()) return after.get<double>() > before.get<double>();
-    return !before.is_null() && after != before;
+    const bool ordered = field.ends_with("_roundoff") || field == "exp_ulps";
+    if (ordered && after.is_number()) {
+      const double was = before.is_number() ? before.get<double>() : 0, is = after.get<double>();
+      return is > was ? Allows::more : is < was ? Allows::less : Allows::as_much;
+    }
+    return before.is_null() || before == after ? Allows::as_much : Allows::more;
   }
 
   // Older certificates have no text of the contract.
@@ -134,11 +142,19 @@ class Comparer {
       const auto text = contract.get<std::string>();
       return text.empty() ? "plain float32" : text;
     };
-    const bool more = allows_more(before.at("description").at("numerics"),
-                                  after.at("description").at("numerics"));
-    add(more ? ChangeKind::regression : ChangeKind::improvement,
-        "declares " + words(was) + " -> " + words(is) +
-            (more ? ", which allows larger errors" : ", which allows no larger errors"));
+    const json& numerics = before.at("description").at("numerics");
+    Allows all = Allows::as_much;
+    for (const auto& [field, value] : after.at("description").at("numerics").items()) {
+      all = std::max(all, allows(field, numerics.value(field, none), value));
+    }
+    const std::string what = "declares " + words(was) + " -> " + words(is);
+    if (all == Allows::as_much) {
+      note(kernel_ + " " + what);
+    } else if (all == Allows::less) {
+      add(ChangeKind::improvement, what + ", which allows smaller errors alone");
+    } else {
+      add(ChangeKind::regression, what + ", which may allow larger errors");
+    }
   }
 
   // Compares the libraries that both name: an older certificate names none.
