@@ -5,8 +5,14 @@ import re
 
 REPORTS = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', 'certify', 'report', 'html')
 OURS = 'cpu/flash2'
+IN_PAIRS = 'cpu/flash2_bf16'
 # Ours first; they are told apart in light and dark.
 COLOURS = ('var(--accent)', '#c17d11', '#73a046', '#a04673', '#8a94a6', '#2a9d9d', '#8a6a4a', '#b8a000')
+
+
+def ours(kind):
+    """Our kernel that is timed beside the peers in a kind of call."""
+    return IN_PAIRS if kind == 'pairs' else OURS
 
 
 def short(problem):
@@ -89,7 +95,7 @@ def page(record):
     absent += [f'not timed: {one}' for one in record['refused']]
     if absent:
         text.append('<ul class="small">' + ''.join(f'<li>{html.escape(one)}</li>' for one in absent) + '</ul>')
-    names = sorted({row['name'] for row in record['rows']}, key=lambda name: (name != OURS, name))
+    names = sorted({row['name'] for row in record['rows']}, key=lambda name: (name not in (OURS, IN_PAIRS), name))
     for kind, threads in dict.fromkeys((row['kind'], row['threads']) for row in record['rows']):
         rows = [row for row in record['rows'] if (row['kind'], row['threads']) == (kind, threads)]
         many = '' if threads == 1 else 's'

@@ -3,7 +3,7 @@ import collections
 import json
 import statistics
 
-from bench_page import OURS, share, short
+from bench_page import ours, share, short
 
 # Kind, measure, the least of it, and its words.
 AIMS = (('forward', 'speed_over_best_peer', 1.05, 'forward in float32 at least 1.05 × the best peer'),
@@ -11,6 +11,7 @@ AIMS = (('forward', 'speed_over_best_peer', 1.05, 'forward in float32 at least 1
         ('backward', 'speed_over_best_peer', 1.05, 'backward in float32 at least 1.05 × the best peer'),
         ('backward', 'share_of_peak', 0.7, 'backward in float32 at least 70 % of the peak'),
         ('bf16', 'speed_over_best_peer', 1.0, 'forward in bf16 at least 1 × the best peer'),
+        ('pairs', 'speed_over_best_peer', 1.0, 'forward in bf16, products in pairs, at least 1 × the best peer'),
         ('decode', 'share_of_bandwidth', 0.85, 'decoding at least 85 % of the read bandwidth'),
         ('ragged', 'speed_over_2048', 1 / 1.1, 'N = 2047 and 2049 at least 1/1.1 × the operations a second of 2048'))
 
@@ -20,7 +21,7 @@ def key(row):
 
 
 def ours_of(rows):
-    return {key(row): row for row in rows if row['name'] == OURS}
+    return {key(row): row for row in rows if row['name'] == ours(row['kind'])}
 
 
 def of_threads(count):
@@ -51,7 +52,7 @@ def regressions(rows, earlier, asked):
         problem, threads, kind = one
         where = f'{kind} {short(problem)}, {of_threads(threads)}'
         if one not in now:
-            found.append(f'{where}: {OURS} was not timed; the earlier record has it')
+            found.append(f'{where}: {ours(kind)} was not timed; the earlier record has it')
             continue
         new, old = (some[one].get('speed_over_best_peer') for some in (now, before))
         if new and old and new[2] < old[0]:
@@ -78,13 +79,13 @@ def notes(record, earlier, asked):
 
 def table(rows):
     """Lines of Markdown: the ratios to the best peer, a row for each problem, two columns for each number of threads."""
-    ours = {(row['problem'], row['kind'], row['threads']): row for row in rows if row['name'] == OURS and 'best_peer' in row}
-    counts = sorted({threads for _, _, threads in ours})
+    compared = {(row['problem'], row['kind'], row['threads']): row for row in ours_of(rows).values() if 'best_peer' in row}
+    counts = sorted({threads for _, _, threads in compared})
     lines = ['| problem | kind |' + ''.join(f' {of_threads(n)} | of the peak |' for n in counts), '|---' * (2 + 2 * len(counts)) + '|']
-    for problem, kind in dict.fromkeys(key[:2] for key in ours):
+    for problem, kind in dict.fromkeys(key[:2] for key in compared):
         line = f'| {short(problem)} | {kind} |'
         for threads in counts:
-            row = ours.get((problem, kind, threads))
+            row = compared.get((problem, kind, threads))
             if row is None:
                 line += ' | |'
                 continue
@@ -106,11 +107,13 @@ def value(row, measure, rows):
 
 
 def aims(rows):
-    """Lines of Markdown: for each aim how many rows of our kernel reach it, and those that do not."""
-    ours, lines = list(ours_of(rows).values()), ['| aim | reached | missed, threads: value |', '|---|---|---|']
+    """Lines of Markdown: for each aim of what was timed how many rows of our kernel reach it, and those that do not."""
+    timed, lines = list(ours_of(rows).values()), ['| aim | reached | missed, threads: value |', '|---|---|---|']
     for kind, measure, least, words in AIMS:
-        values = [(row, value(row, measure, ours)) for row in ours if row['kind'] == kind]
+        values = [(row, value(row, measure, timed)) for row in timed if row['kind'] == kind]
         values = [(row, found) for row, found in values if found is not None]
+        if not values:
+            continue
         missed = collections.defaultdict(list)
         for row, found in values:
             if found < least:

@@ -9,6 +9,7 @@ void register_cpu(Registry& registry) {
   cpu::target_name();  // throws before a kernel is listed
   registry.add(&cpu::standard_kernel());
   registry.add(&cpu::flash2_kernel(), cpu::flash2_counted());
+  registry.add(&cpu::flash2_bf16_kernel(), cpu::flash2_bf16_counted());
   registry.add(&cpu::loss_gradient_kernel());
 }
 

@@ -29,12 +29,12 @@ struct Counted {
 };
 
 // Counts forward; a call that is not counted must give the same bits.
-Counted counted_forward(const Problem& problem) {
-  const attest_kernel& kernel = cpu::flash2_kernel();
+Counted counted_forward(const Problem& problem, const attest_kernel& kernel = cpu::flash2_kernel(),
+                        const CountedCode& code = cpu::flash2_counted()) {
   Call counted(problem, 1, {Memory::spelled, 1, 1, Dlse::absent});
   Call native(problem, 1, {Memory::scattered, 3, 1, Dlse::absent});
   MovedWords words;
-  cpu::flash2_forward(counted.forward_arguments(kernel), &words);
+  code.forward(counted.forward_arguments(kernel), &words);
   REQUIRE(native.forward(kernel) == ATTEST_OK);
   CHECK(counted.output_bits() == native.output_bits());
   return {words, closed_form(kernel.description.schedule, counted, Dlse::absent)};
@@ -68,6 +68,17 @@ TEST_CASE("forward of cpu/flash2 moves the words of its schedule", "[cpu][schedu
   MovedWords words;
   cpu::flash2_forward(call.forward_arguments(kernel), &words);
   CHECK(words.reads != closed_form("flash2:bq=96,bk=96", call, Dlse::absent).reads.words.value());
+}
+
+TEST_CASE("products in pairs move the same words", "[cpu][schedules]") {
+  for (const char* text : kProblems) {
+    INFO(text);
+    const auto [words, named] =
+        counted_forward(Problem::parse(std::string(text) + ",dtype=bf16"),
+                        cpu::flash2_bf16_kernel(), cpu::flash2_bf16_counted());
+    CHECK(words.reads == named.reads.words.value());
+    CHECK(words.writes == named.writes.words.value());
+  }
 }
 
 // Forward reads K and V once for a group whose queries fit one block; the schedule for each head.

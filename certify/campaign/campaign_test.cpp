@@ -233,6 +233,22 @@ TEST_CASE("the loss gradient is certified by its own laws, a broken one is not",
   CHECK(exit_code({none}) == 3);
 }
 
+TEST_CASE("products of pairs are refused where their casts are not declared", "[campaign]") {
+  Registry registry;
+  register_cpu(registry);
+  const attest_kernel& declared = registry.find("cpu/flash2_bf16");
+  attest_kernel undeclared = declared;
+  undeclared.description.numerics.p_cast = 0;
+  CampaignOptions options;
+  options.cases = 40;
+  options.law = "reference_forward";
+  const auto verdict = [&](const attest_kernel& kernel) {
+    return run_campaign(kernel, options, [](std::uint64_t, std::uint64_t) {}).verdict;
+  };
+  CHECK(verdict(declared) != Verdict::violated);
+  CHECK(verdict(undeclared) == Verdict::violated);
+}
+
 TEST_CASE("a kernel that refuses everything proves nothing", "[campaign]") {
   const CampaignResult result = small_campaign(fake(always_unsupported));
   CHECK(result.passed() == 0);

@@ -45,7 +45,7 @@ class Library:
             words = dict(word.split('=') for word in problem.split(','))
             full = f"b=1,hq={words['hq']},hkv={words['hq']},sq={words['sq']},sk={words.get('sk', words['sq'])},d={words['d']}"
             full += f",dv={words['d']},mask={words.get('mask', 'none')},dtype={words.get('dtype', 'f32')},layout=bshd,scale=1/sqrt(d)"
-            times = {name: [1.0 if name == bench.OURS else 2.0 + len(name) / 100] * rounds for name in names if name not in refuses}
+            times = {name: [1.0 if name.startswith('cpu/') else 2.0 + len(name) / 100] * rounds for name in names if name not in refuses}
             return json.dumps({'problem': full, 'cpu_target': 'AVX2', 'useful_flops': 1e9, 'times': times, 'peak_flops': [3e9, 2e9, 9e9],
                                'refused': {name: 'is wrong' for name in names if name in refuses}, 'read_bandwidth': [1e9 * threads]}).encode()
         self.attest_bench_run, self.attest_bench_add_peer = run, lambda *peer: 1
@@ -277,16 +277,17 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(len([line for line in bench.table(changed) if line not in lines]), len(bench.table(rows)) - 2)
 
     def test_aims_count_what_is_reached_and_name_what_is_not(self):
-        def row(kind, n, threads=1, **measures):
-            return {'name': 'cpu/flash2', 'kind': kind, 'problem': f'b=1,hq=4,hkv=4,sq={n},sk={n},d=64,dv=64', 'threads': threads, **measures}
+        def row(kind, n, threads=1, name='cpu/flash2', **measures):
+            return {'name': name, 'kind': kind, 'problem': f'b=1,hq=4,hkv=4,sq={n},sk={n},d=64,dv=64', 'threads': threads, **measures}
         rows = [row('forward', 2048, speed_over_best_peer=[1, 1.05, 2], share_of_peak=0.7, flops_per_second=110),
                 row('forward', 2048, 2, speed_over_best_peer=[1, 1.0499, 2], share_of_peak=0.749, flops_per_second=220),
                 row('backward', 512, share_of_peak=0.7), row('bf16', 512, speed_over_best_peer=[0, 1, 2]),
+                row('pairs', 512, name='cpu/flash2_bf16', speed_over_best_peer=[0, 0.9, 2]), row('pairs', 512, speed_over_best_peer=[2, 2, 2]),
                 row('decode', 8, share_of_peak=0.01, share_of_bandwidth=0.84),
                 row('ragged', 2047, flops_per_second=101), row('ragged', 2049, flops_per_second=99), row('ragged', 2047, 3, flops_per_second=1)]
         self.assertEqual([line.split(' | ', 1)[1] for line in bench.aims(rows)[2:]], [
-            '1 of 2 | hq=4,sq=2048,d=64 (2: 1.0499) |', '0 of 2 | hq=4,sq=2048,d=64 (1: 70.0 %, 2: 74.9 %) |', '0 of 0 | none |',
-            '1 of 1 | none |', '1 of 1 | none |', '0 of 1 | hq=4,sq=8,d=64 (1: 84.0 %) |', '1 of 2 | hq=4,sq=2049,d=64 (1: 0.9000) |'])
+            '1 of 2 | hq=4,sq=2048,d=64 (2: 1.0499) |', '0 of 2 | hq=4,sq=2048,d=64 (1: 70.0 %, 2: 74.9 %) |',
+            '1 of 1 | none |', '1 of 1 | none |', '0 of 1 | hq=4,sq=512,d=64 (1: 0.9000) |', '0 of 1 | hq=4,sq=8,d=64 (1: 84.0 %) |', '1 of 2 | hq=4,sq=2049,d=64 (1: 0.9000) |'])
 
     def test_a_record_is_read_as_it_was_written(self):
         record = {'schema': 'attest-cpu-bench-1', 'rows': bench.rows_of(RESULT, 'forward', 1)}

@@ -12,6 +12,8 @@ namespace attest::cpu {
 const attest_kernel& standard_kernel();
 const attest_kernel& flash2_kernel();
 CountedCode flash2_counted();
+const attest_kernel& flash2_bf16_kernel();
+CountedCode flash2_bf16_counted();
 const attest_kernel& loss_gradient_kernel();
 
 /// Returns the claims that all kernels of this room share: f32, bf16, f16 inputs with f32

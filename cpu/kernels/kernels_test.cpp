@@ -15,6 +15,7 @@ namespace {
 
 using attest::testing::Call;
 using attest::testing::Dlse;
+using attest::testing::for_each_element;
 using attest::testing::Memory;
 using attest::testing::StoredTensor;
 using testing::judge;
@@ -113,6 +114,47 @@ TEST_CASE("kernels compute their definition", "[cpu]") {
                   worst.dV);
     }
   }
+}
+
+// LSE and the gradients, from the O that was written, keep the bounds of products of numbers. O is
+// off by the unit roundoff of bf16 for the cast of P, and for what is stored in each call.
+TEST_CASE("products in pairs give the results of products of numbers but for the cast of P",
+          "[cpu]") {
+  constexpr double kRoundoff = unit_roundoff(DType::bf16);
+  std::int64_t differ = 0;
+  double worst = 0;
+  std::uint64_t seed = 100;
+  for (const Problem& problem : parsed("bf16")) {
+    for (const Memory memory : {Memory::spelled, Memory::scattered}) {
+      ++seed;
+      INFO(problem.to_string() << " seed " << seed);
+      const std::int32_t threads = 1 + static_cast<std::int32_t>(seed % 3);
+      Call numbers(problem, seed, {memory, threads, 1, Dlse::given});
+      Call pairs(problem, seed, {memory, threads, 1, Dlse::given});
+      run_both(numbers, flash2_kernel());
+      run_both(pairs, flash2_bf16_kernel());
+      const Ratios ratios = judge(pairs);
+      CHECK(ratios.LSE <= 1);
+      CHECK(ratios.dQ <= 1);
+      CHECK(ratios.dK <= 1);
+      CHECK(ratios.dV <= 1);
+      double largest = 0;
+      for_each_element(numbers.V.view(), [&](auto... at) {
+        largest = std::max(largest, std::abs(numbers.V.view()(at...)));
+      });
+      for_each_element(numbers.O.view(), [&](auto... at) {
+        const double difference = std::abs(pairs.O.view()(at...) - numbers.O.view()(at...));
+        differ += difference > 0 ? 1 : 0;
+        worst = std::max(worst, difference / (3 * kRoundoff * largest));
+        CHECK(difference <= 3 * kRoundoff * largest);
+      });
+    }
+  }
+  CHECK(differ > 0);
+  std::printf("O of pairs beside numbers: worst difference / bound %.2f\n", worst);
+  Call call(Problem::parse("sq=5,d=4,dtype=f16"), 1, {});
+  CHECK(call.forward(flash2_bf16_kernel()) == ATTEST_UNSUPPORTED);
+  CHECK(call.backward(flash2_bf16_kernel()) == ATTEST_UNSUPPORTED);
 }
 
 TEST_CASE("logits of any size", "[cpu]") {

@@ -29,14 +29,20 @@ inline std::int64_t group_of(const attest_problem& problem) {
   return problem.num_heads_q / problem.num_heads_kv;
 }
 
+/// Terms of the sums of forward: products of numbers, or of pairs of bf16 (AVX-512 BF16), for which
+/// P is cast. Few queries have P stay in float32 with both.
+enum class Terms : std::uint8_t { numbers, pairs };
+
 /// Forward: a query block stays, keys stream past it; running maximum m and sum l per row (Dao
 /// 2023, Algorithm 1). The queries are in the lanes of panels; rows of K and V are read where they
 /// lie, or gathered from their pages and converted. Few queries of all heads of a group are one
 /// block. Few queries with many keys: parts of the keys side by side, then merged.
 /// `words`, where not null, counts: every tile is then copied, and one thread runs.
 /// [schedules/kernel_words_test]
-std::int64_t flash2_forward_floats(const attest_problem& problem);
-void flash2_forward(const attest_forward_args& args, MovedWords* words = nullptr);
+/// Terms::pairs: of tensors of bf16 alone.
+std::int64_t flash2_forward_floats(const attest_problem& problem, Terms terms);
+void flash2_forward(const attest_forward_args& args, MovedWords* words = nullptr,
+                    Terms terms = Terms::numbers);
 
 /// Backward, which recomputes P from LSE. dO . O - dLSE of each query first; then blocks of
 /// kKeyBlock keys stay with their dK and dV, panels of queries pass by, and dQ goes on in memory

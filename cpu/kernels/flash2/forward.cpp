@@ -13,6 +13,7 @@
 #include "cpu/kernels/tiles/query_rows.hpp"
 #include "cpu/kernels/tiles/score_panel.hpp"
 #include "cpu/kernels/tiles/tensor_io.hpp"
+#include "cpu/kernels/vectors/arithmetic.hpp"
 #include "cpu/kernels/vectors/panels.hpp"
 
 namespace attest::cpu {
@@ -69,10 +70,23 @@ std::int64_t shared_floats(const attest_problem& problem) {
   return problem.batch * problem.num_heads_kv * kMostSplits * split_floats(problem);
 }
 
-std::int64_t thread_floats(const attest_problem& problem) {
+// Floats of a block of keys and of P of a panel in pairs of columns of K and of keys.
+struct PairFloats {
+  PairFloats(const attest_problem& problem, Terms terms) {
+    if (terms == Terms::numbers) return;
+    K = kBlockK * ((problem.head_dim_qk + 1) / 2);
+    V = kBlockK / 2 * problem.head_dim_v;
+    P = kBlockK / 2 * kPanelLanes;
+  }
+  std::int64_t sum() const { return K + V + P; }
+
+  std::int64_t K = 0, V = 0, P = 0;
+};
+
+std::int64_t thread_floats(const attest_problem& problem, Terms terms) {
   const std::int64_t d = problem.head_dim_qk, dv = problem.head_dim_v;
   return kBlockQ * (d + dv + 2 + kBlockK + 1) + kBlockK * (d + dv) + kPanelLanes * std::max(d, dv) +
-         PanelScores::row_floats(kBlockK);
+         PanelScores::row_floats(kBlockK) + PairFloats(problem, terms).sum();
 }
 
 // One block of queries against one part of its keys, and those of `heads` - 1 groups after it.
@@ -85,12 +99,13 @@ struct Task {
 
 class Forward {
  public:
-  Forward(const attest_forward_args& args, std::int64_t b, MovedWords* words)
+  Forward(const attest_forward_args& args, std::int64_t b, Terms terms, MovedWords* words)
       : args_(args),
         problem_(*args.problem),
         batch_(batch_of(problem_, b)),
         pages_(pages_of(problem_, b)),
         first_key_(pages_.table == nullptr ? batch_.k_begin : 0),
+        terms_(terms),
         scores_(problem_, batch_, args.bias),
         pass_(args, batch_, words),
         words_(words) {}
@@ -186,12 +201,22 @@ class Forward {
   // Sums before the first key; a sink is in those of the first part.
   void begin(const PanelSums& one, bool with_sinks, float* tile) const {
     pass_.begin(one, tile);
+    if (is_in_pairs(one)) {
+      const std::int64_t lanes = one.panel.lanes();
+      pair_rows(one.Qt, lanes, problem_.head_dim_qk, lanes, one.Qt);
+    }
     for (std::int64_t lane = 0; with_sinks && lane < one.panel.count(); ++lane) {
       const float sink = sink_of(problem_, one.panel.head(lane));
       if (sink == kEmpty || one.panel.query(lane) >= batch_.queries) continue;
       one.m[lane] = sink * std::numbers::log2e_v<float>;
       one.l[lane] = 1;
     }
+  }
+
+  // Tells whether the panel's products are those of pairs. A single panel is worked through by
+  // attend_heads, where memory is waited for.
+  bool is_in_pairs(const PanelSums& one) const {
+    return terms_ == Terms::pairs && one.rows.count() > kPanelLanes && !one.panel.is_few();
   }
 
   // The rows of a tile, in `tile` where they are counted, converted or gathered.
@@ -212,9 +237,15 @@ class Forward {
     const std::int64_t part = keys_of_split(problem_, batch_);
     const std::int64_t begin = std::max(seen.begin / kBlockK * kBlockK, task.part * part);
     const std::int64_t end = std::min(seen.end, (task.part + 1) * part);
-    const Tiles tiles{arena.take(kBlockK * d), arena.take(kBlockK * dv),
-                      arena.take(kBlockK * kBlockQ), arena.take(kBlockQ),
-                      arena.take(PanelScores::row_floats(kBlockK))};
+    const PairFloats pairs(problem_, terms_);
+    const Tiles tiles{arena.take(kBlockK * d),
+                      arena.take(kBlockK * dv),
+                      arena.take(kBlockK * kBlockQ),
+                      arena.take(kBlockQ),
+                      arena.take(PanelScores::row_floats(kBlockK)),
+                      arena.take(pairs.K),
+                      arena.take(pairs.V),
+                      arena.take(pairs.P)};
     const bool is_panel_for_head = static_cast<std::int64_t>(panels.size()) == task.heads;
     for (std::int64_t key = begin; key < end; key += kBlockK) {
       const std::int64_t kv_head = task.head / group_of(problem_);
@@ -228,10 +259,10 @@ class Forward {
     }
   }
 
-  // Space of a thread: a block of keys, its scores, what O of before is multiplied by, and rows of
-  // scores.
+  // Space of a thread: a block of keys, its scores, what O of before is multiplied by, rows of
+  // scores, and in pairs the block and P of a panel.
   struct Tiles {
-    float *K, *V, *S, *rescale, *rows;
+    float *K, *V, *S, *rescale, *rows, *K_pairs, *V_pairs, *P_pairs;
   };
 
   // Rows of V with 0 in the place of what is not finite.
@@ -251,13 +282,27 @@ class Forward {
   // Many queries of one head: panel after panel while the block of keys is near.
   void attend_panels(const std::vector<PanelSums>& panels, std::int64_t key, const RowBlock& block,
                      const Tiles& tiles) const {
-    const RowsView K = view(*args_.K, block, tiles.K);
+    const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
+    const bool has_pairs = is_in_pairs(panels.front()), has_numbers = !is_in_pairs(panels.back());
+    const RowsView K = has_numbers ? view(*args_.K, block, tiles.K) : RowsView{};
     const Values V = values(block, tiles.V);
+    RowsView K_pairs{}, V_pairs{tiles.V_pairs, dv, true};
+    if (has_pairs) {
+      K_pairs = load_column_pairs(*args_.K, pages_, block, tiles.K_pairs);
+      if (!has_numbers) words_.read(block.count * d);
+      pair_rows(V.rows.data, dv, block.count, dv, tiles.V_pairs);
+    }
     for (const PanelSums& one : panels) {
       if (!one.panel.sees_some(key, block.count)) continue;
-      scores_(one.panel, one.Qt, K, key, block.count, tiles.rows, tiles.S, nullptr);
-      update_panel(block.count, one.panel.lanes(), tiles.S, one.m, one.l, tiles.rescale);
-      add_values(one, V, key, block.count, tiles.S, tiles.rescale);
+      const std::int64_t lanes = one.panel.lanes();
+      const bool in_pairs = is_in_pairs(one);
+      scores_(one.panel, one.Qt, in_pairs ? K_pairs : K, key, block.count, tiles.rows, tiles.S,
+              nullptr);
+      update_panel(block.count, lanes, tiles.S, one.m, one.l, tiles.rescale);
+      if (in_pairs) pair_rows(tiles.S, lanes, block.count, lanes, tiles.P_pairs);
+      pass_.add_values(one, in_pairs ? V_pairs : V.rows, block.count,
+                       in_pairs ? tiles.P_pairs : tiles.S, tiles.rescale);
+      add_specials(one, V, key, tiles.S);
     }
   }
 
@@ -281,18 +326,18 @@ class Forward {
     lane = 0;
     fetch_rows(*args_.V, pages_, block, heads);
     for (const PanelSums& one : panels) {
-      add_values(one, values(of_head, tiles.V), key, block.count, tiles.S + kBlockK * lane,
-                 tiles.rescale + lane);
+      const Values V = values(of_head, tiles.V);
+      float* const P = tiles.S + kBlockK * lane;
+      pass_.add_values(one, V.rows, block.count, P, tiles.rescale + lane);
+      add_specials(one, V, key, P);
       lane += one.panel.lanes();
       ++of_head.head;
     }
   }
 
-  // O = O rescale + P V.
-  void add_values(const PanelSums& one, const Values& V, std::int64_t key, std::int64_t keys,
-                  const float* P, const float* rescale) const {
+  // O += P times what is not finite in V.
+  void add_specials(const PanelSums& one, const Values& V, std::int64_t key, const float* P) const {
     const std::int64_t dv = problem_.head_dim_v, lanes = one.panel.lanes();
-    pass_.add_values(one, V.rows, keys, P, rescale);
     for (std::int64_t lane = 0; lane < one.panel.count() && !V.special.empty(); ++lane) {
       add_special_values(args_, batch_, V.special,
                          {one.panel.head(lane), one.panel.query(lane), key, P + lane, lanes,
@@ -305,6 +350,7 @@ class Forward {
   Batch batch_;
   PageRow pages_;
   std::int64_t first_key_;
+  Terms terms_;
   PanelScores scores_;
   PanelForward pass_;
   WordCounter words_;
@@ -360,14 +406,14 @@ std::vector<Task> tasks_of(const attest_forward_args& args) {
 
 }  // namespace
 
-std::int64_t flash2_forward_floats(const attest_problem& problem) {
+std::int64_t flash2_forward_floats(const attest_problem& problem, Terms terms) {
   return kLineFloats + shared_floats(problem) +
-         std::max(problem.num_threads, 1) * thread_floats(problem);
+         std::max(problem.num_threads, 1) * thread_floats(problem, terms);
 }
 
-void flash2_forward(const attest_forward_args& args, MovedWords* words) {
+void flash2_forward(const attest_forward_args& args, MovedWords* words, Terms terms) {
   const attest_problem& problem = *args.problem;
-  const auto floats = static_cast<std::size_t>(thread_floats(problem));
+  const auto floats = static_cast<std::size_t>(thread_floats(problem, terms));
   const std::vector<Task> tasks = tasks_of(args);
   const auto count = static_cast<std::int64_t>(tasks.size());
   float* const shared = at_line(static_cast<float*>(args.workspace));
@@ -377,13 +423,15 @@ void flash2_forward(const attest_forward_args& args, MovedWords* words) {
 #pragma omp for schedule(dynamic)
     for (std::int64_t t = 0; t < count; ++t) {
       const Task& task = tasks[static_cast<std::size_t>(t)];
-      Forward(args, task.b, words).run(task, shared, Arena(own, floats, omp_get_thread_num()));
+      Forward(args, task.b, terms, words)
+          .run(task, shared, Arena(own, floats, omp_get_thread_num()));
     }
 #pragma omp for schedule(dynamic)
     for (std::int64_t t = 0; t < count; ++t) {
       const Task& task = tasks[static_cast<std::size_t>(t)];
       if (task.part != 0 || splits_of(problem, batch_of(problem, task.b)) == 1) continue;
-      Forward(args, task.b, words).merge(task, shared, Arena(own, floats, omp_get_thread_num()));
+      Forward(args, task.b, terms, words)
+          .merge(task, shared, Arena(own, floats, omp_get_thread_num()));
     }
   }
 }

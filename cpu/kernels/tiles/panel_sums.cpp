@@ -32,8 +32,10 @@ void PanelForward::add_values(const PanelSums& one, const RowsView& V, std::int6
                               const float* P, const float* rescale) const {
   const std::int64_t dv = problem_.head_dim_v, lanes = one.panel.lanes(), count = one.panel.count();
   if (!one.panel.is_few()) {
-    return scale_multiply_add({one.O, lanes, {V.data, 1, V.stride}, P, lanes, dv, lanes, keys},
-                              rescale);
+    const std::int64_t depth = V.in_pairs ? (keys + 1) / 2 : keys;
+    const Product product{one.O, lanes,     {V.data, 1, V.stride}, P, lanes, dv, lanes,
+                          depth, V.in_pairs};
+    return scale_multiply_add(product, rescale);
   }
   for (std::int64_t lane = 0; lane < count; ++lane) {
     scale_row(one.O + lane * dv, dv, rescale[lane]);

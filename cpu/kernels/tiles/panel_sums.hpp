@@ -31,7 +31,8 @@ class PanelForward {
   /// of no key.
   void begin(const PanelSums& one, float* tile) const;
 
-  /// O = O rescale + P V, of P(keys, lanes).
+  /// O = O rescale + P V, of P(keys, lanes); of pairs of keys where V is in pairs, which few
+  /// queries do not take.
   void add_values(const PanelSums& one, const RowsView& V, std::int64_t keys, const float* P,
                   const float* rescale) const;
 

@@ -58,7 +58,9 @@ void PanelScores::operator()(const QueryPanel& panel, const float* Qt, const Row
   const std::int64_t lanes = panel.lanes(), d = problem_.head_dim_qk;
   if (panel.is_few()) std::fill(S, S + keys * lanes, 0.0f);
   const std::int64_t columns = panel.is_few() ? panel.count() : lanes;
-  const Product product{S, lanes, {K.data, K.stride, 1}, Qt, lanes, keys, columns, d};
+  const std::int64_t depth = K.in_pairs ? (d + 1) / 2 : d;
+  const Product product{S,     lanes,     {K.data, K.stride, 1}, Qt, lanes, keys, columns,
+                        depth, K.in_pairs};
   if (!is_plain_) {
     multiply(product, 1);
     return finish_rows(panel, key, keys, rows, S, slope);

@@ -54,8 +54,8 @@ class PanelScores {
   }
 
   /// S(keys, lanes) = log2(e) (scores of the panel's queries, packed Qt, and rows K of keys from
-  /// `key` on), -inf where hidden. With a softcap and `slope` not null, slope(keys, lanes) gets
-  /// its derivative.
+  /// `key` on, both in pairs where K is), -inf where hidden. With a softcap and `slope` not null,
+  /// slope(keys, lanes) gets its derivative.
   void operator()(const QueryPanel& panel, const float* Qt, const RowsView& K, std::int64_t key,
                   std::int64_t keys, float* rows, float* S, float* slope) const;
 

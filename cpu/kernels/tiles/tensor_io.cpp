@@ -33,6 +33,18 @@ void for_rows(const attest_tensor& tensor, const RowBlock& rows, const Visit& vi
   for (std::int64_t r = 0; r < rows.count; ++r) visit(data + row_offset(tensor, rows, r), r);
 }
 
+// Calls visit(rows of the tensor, the first of them) page by page; without pages, once.
+template <typename Visit>
+void for_pages(const PageRow& pages, const RowBlock& rows, const Visit& visit) {
+  if (pages.table == nullptr) return visit(rows, 0);
+  for (std::int64_t r = 0; r < rows.count;) {
+    const std::int64_t row = rows.first + r, slot = row % pages.page_size;
+    const std::int64_t count = std::min(pages.page_size - slot, rows.count - r);
+    visit(RowBlock{pages.table[row / pages.page_size], slot, count, rows.head}, r);
+    r += count;
+  }
+}
+
 template <typename Stored, typename Convert>
 void load(const attest_tensor& tensor, const RowBlock& rows, float* tile, std::int64_t row_stride,
           std::int64_t column_stride, const Convert& convert) {
@@ -160,14 +172,32 @@ PageRow pages_of(const attest_problem& problem, std::int64_t b) {
 
 void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                float* tile) {
-  if (pages.table == nullptr) return load_rows(tensor, rows, tile);
-  for (std::int64_t r = 0; r < rows.count;) {  // page by page
-    const std::int64_t row = rows.first + r, slot = row % pages.page_size;
-    const std::int64_t count = std::min(pages.page_size - slot, rows.count - r);
-    load_rows(tensor, {pages.table[row / pages.page_size], slot, count, rows.head},
-              tile + r * tensor.shape[3]);
-    r += count;
-  }
+  for_pages(pages, rows, [&](const RowBlock& some, std::int64_t r) {
+    load_rows(tensor, some, tile + r * tensor.shape[3]);
+  });
+}
+
+RowsView load_column_pairs(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                           float* tile) {
+  const std::int64_t columns = tensor.shape[3], stride = tensor.strides[3],
+                     pairs = (columns + 1) / 2;
+  const auto put = [&](const std::uint16_t* bits, std::int64_t row) {
+    float* const out = tile + row * pairs;
+    if (columns % 2 != 0) out[pairs - 1] = 0;
+    if (stride == 1) {
+      std::memcpy(out, bits, static_cast<std::size_t>(columns) * sizeof *bits);
+      return;
+    }
+    auto* const bytes = reinterpret_cast<char*>(out);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      std::memcpy(bytes + c * std::int64_t{sizeof *bits}, bits + c * stride, sizeof *bits);
+    }
+  };
+  for_pages(pages, rows, [&](const RowBlock& some, std::int64_t first) {
+    for_rows<std::uint16_t>(tensor, some,
+                            [&](const std::uint16_t* row, std::int64_t r) { put(row, first + r); });
+  });
+  return {tile, pairs, true};
 }
 
 RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,

@@ -26,10 +26,11 @@ struct RowBlock {
 /// The first row of a tensor whose rows are float32, element after element; null for any other.
 const float* float_rows(const attest_tensor& tensor);
 
-/// Rows of floats, `stride` apart.
+/// Rows of floats, `stride` apart; or, in pairs, of two numbers in bf16 in the bits of each float.
 struct RowsView {
   const float* data;
   std::int64_t stride;
+  bool in_pairs = false;
 };
 
 /// tile(row, column), row-major, `count` x dim.
@@ -51,6 +52,11 @@ void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock
 /// of float32 or lie in pages.
 RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
                    float* tile);
+
+/// Returns the rows of a tensor of bf16 in pairs of neighbouring columns, in `tile`; the last
+/// column of an odd number has 0 beside it.  [cpu/kernels/tiles/tensor_io_test]
+RowsView load_column_pairs(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
+                           float* tile);
 
 /// Rows of floats to write, `stride` apart.
 struct OutputRows {

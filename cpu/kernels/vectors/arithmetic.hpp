@@ -15,6 +15,8 @@ struct Strided {
 };
 
 /// The operands of C(m, n) and A(m, k) B(k, n); B and C row-major with row strides ldb and ldc.
+/// With `in_pairs`, every element of A and B holds two numbers in bf16 in the bits of a float, the
+/// first in the lower half: k counts pairs, and a term is the sum of two products.
 struct Product {
   float* C;
   std::int64_t ldc;
@@ -22,10 +24,11 @@ struct Product {
   const float* B;
   std::int64_t ldb;
   std::int64_t m, n, k;
+  bool in_pairs = false;
 };
 
-/// C += A B. Each element is one chain of fused multiply-adds over k in ascending order.
-/// [cpu/kernels/vectors/arithmetic_test "product"]
+/// C += A B. Each element is one chain of fused multiply-adds over k in ascending order. Requires:
+/// not in pairs.  [cpu/kernels/vectors/arithmetic_test "product"]
 void multiply_add(const Product& product);
 inline void multiply_add(float* C, std::int64_t ldc, const Strided& A, const float* B,
                          std::int64_t ldb, std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -33,10 +36,19 @@ inline void multiply_add(float* C, std::int64_t ldc, const Strided& A, const flo
 }
 
 /// The same after C(i, j) has been multiplied by column_factors[j]. Requires: A.row_stride == 1.
+/// In pairs, the second product of a term is added first; AVX3_BF16 flushes subnormals.
+/// [cpu/kernels/vectors/arithmetic_test "pairs"]
 void scale_multiply_add(const Product& product, const float* column_factors);
 
-/// C = factor (A B), each chain from 0 on. Requires: A.column_stride == 1.
+/// C = factor (A B), each chain from 0 on; in pairs as scale_multiply_add. Requires:
+/// A.column_stride == 1.
 void multiply(const Product& product, float factor);
+
+/// pairs(r, c) = rows(2 r, c) and rows(2 r + 1, c) in bf16, rounded to nearest even, 0 in the place
+/// of a row that is missing. Both have rows `stride` apart, and may be the same.
+/// [cpu/kernels/vectors/arithmetic_test "pairs"]
+void pair_rows(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+               float* pairs);
 
 /// x[i] = exp(x[i] - shift). Within 2 ulp where the result is normal, 0 below, +inf above 2^127.5;
 /// exp(0) = 1, exp(-inf) = 0, NaN stays. Requires shift > -inf.
@@ -84,6 +96,7 @@ struct ElementwiseFunctions {
   bool (*all_finite)(const float*, std::int64_t, std::int64_t, std::int64_t);
   void (*widen_bf16)(const std::uint16_t*, std::int64_t, float*);
   void (*widen_f16)(const std::uint16_t*, std::int64_t, float*);
+  void (*pair_rows)(const float*, std::int64_t, std::int64_t, std::int64_t, float*);
 };
 
 }  // namespace attest::cpu

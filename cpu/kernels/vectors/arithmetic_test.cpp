@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -120,6 +123,142 @@ TEST_CASE("product is one ascending chain for every shape and stride", "[cpu]") 
       }
     }
   }
+}
+
+std::uint32_t bits_of(float x) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+// Two numbers in bf16 as the kernels pair them.
+std::uint32_t pair_of(float first, float second) {
+  return bf16_from_float(first) | static_cast<std::uint32_t>(bf16_from_float(second)) << 16;
+}
+
+TEST_CASE("pairs are rounded to nearest even, NaN stays", "[cpu]") {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  float all_ones = 0;  // the NaN that rounding up would carry beyond
+  const std::uint32_t bits = 0x7fffffff;
+  std::memcpy(&all_ones, &bits, sizeof bits);
+  const float special[] = {0,         -0.0f,      1 + 0x1p-8f, 1 + 0x1.8p-7f, -1 - 0x1p-8f,
+                           kInfinity, -kInfinity, 0x1.ffp127f, 0x1.fep127f,   all_ones,
+                           -all_ones};
+  Rng rng(7);
+  for (const std::int64_t count : {0, 1, 2, 3, 8, 97}) {
+    for (const std::int64_t columns : {1, 5, 16, 17, 48, 70}) {
+      const std::int64_t stride = columns + 2;
+      std::vector<float> rows(static_cast<std::size_t>(count * stride));
+      for (std::size_t e = 0; e < rows.size(); ++e) {
+        const bool is_special = e % 4 == 0;
+        rows[e] =
+            is_special ? special[e / 4 % std::size(special)] : static_cast<float>(rng.normal());
+      }
+      std::vector<float> apart(rows.size(), -1.0f), in_place = rows;
+      pair_rows(rows.data(), stride, count, columns, apart.data());
+      pair_rows(in_place.data(), stride, count, columns, in_place.data());
+      const auto same = [](std::uint32_t got, float number) {
+        const float x = float_from_bf16(static_cast<std::uint16_t>(got & 0xffff));
+        const float wanted = float_from_bf16(bf16_from_float(number));
+        return bits_of(x) == bits_of(wanted) || (std::isnan(x) && std::isnan(number));
+      };
+      for (std::int64_t r = 0; r < (count + 1) / 2; ++r) {
+        for (std::int64_t c = 0; c < stride; ++c) {
+          const auto at = static_cast<std::size_t>(r * stride + c),
+                     first = at + static_cast<std::size_t>(r * stride);
+          if (c >= columns) {
+            CHECK(apart[at] == -1);
+            continue;
+          }
+          INFO(count << " x " << columns << ", pair " << r << " column " << c);
+          const std::uint32_t pair = bits_of(apart[at]);
+          CHECK(same(pair, rows[first]));
+          CHECK(same(pair >> 16,
+                     2 * r + 1 < count ? rows[first + static_cast<std::size_t>(stride)] : 0));
+          CHECK(bits_of(in_place[at]) == pair);
+        }
+      }
+    }
+  }
+}
+
+// Products of numbers in bf16 are exact in float32, so that the chain is the same whether it is
+// fused or not.
+TEST_CASE("a product in pairs is one chain, the second of each pair first", "[cpu]") {
+  Rng rng(8);
+  const auto number = [&] {
+    return float_from_bf16(bf16_from_float(static_cast<float>(rng.normal())));
+  };
+  std::int64_t otherwise = 0;  // elements that the other order would give
+  for (const std::int64_t m : {1, 4, 9, 23, 96}) {
+    for (const std::int64_t n : {16, 32, 48, 64, 80}) {
+      for (const std::int64_t k : {0, 1, 17, 64}) {
+        std::vector<float> a(static_cast<std::size_t>(m * k)), across(a.size()),
+            b(static_cast<std::size_t>(k * n)), begun(static_cast<std::size_t>(m * n)),
+            factors(static_cast<std::size_t>(n));
+        for (auto* list : {&begun, &factors}) {
+          for (float& x : *list) x = static_cast<float>(rng.normal());
+        }
+        std::vector<float> first_a(a.size()), second_a(a.size()), first_b(b.size()),
+            second_b(b.size());
+        const auto fill = [&](std::vector<float>& pairs, std::vector<float>& first,
+                              std::vector<float>& second) {
+          for (std::size_t e = 0; e < pairs.size(); ++e) {
+            first[e] = number(), second[e] = number();
+            const std::uint32_t pair = pair_of(first[e], second[e]);
+            std::memcpy(&pairs[e], &pair, sizeof pair);
+          }
+        };
+        fill(a, first_a, second_a);
+        fill(b, first_b, second_b);
+        for (std::int64_t i = 0; i < m; ++i) {
+          for (std::int64_t l = 0; l < k; ++l) {
+            std::memcpy(&across[static_cast<std::size_t>(l * m + i)],
+                        &a[static_cast<std::size_t>(i * k + l)], sizeof(float));
+          }
+        }
+        std::vector<float> product = begun, scaled = begun;
+        multiply({product.data(), n, {a.data(), k, 1}, b.data(), n, m, n, k, true}, 0.75f);
+        scale_multiply_add({scaled.data(), n, {across.data(), 1, m}, b.data(), n, m, n, k, true},
+                           factors.data());
+        for (std::int64_t i = 0; i < m; ++i) {
+          for (std::int64_t j = 0; j < n; ++j) {
+            const auto at = static_cast<std::size_t>(i * n + j);
+            float sum = 0, other = 0, onto = begun[at] * factors[static_cast<std::size_t>(j)];
+            for (std::int64_t l = 0; l < k; ++l) {
+              const auto of_a = static_cast<std::size_t>(i * k + l),
+                         of_b = static_cast<std::size_t>(l * n + j);
+              const float first = first_a[of_a] * first_b[of_b],
+                          second = second_a[of_a] * second_b[of_b];
+              sum = sum + second + first;
+              other = other + first + second;
+              onto = onto + second + first;
+            }
+            CHECK(product[at] == sum * 0.75f);
+            CHECK(scaled[at] == onto);
+            otherwise += other * 0.75f != product[at] ? 1 : 0;
+          }
+        }
+      }
+    }
+  }
+  CHECK(otherwise > 0);
+}
+
+TEST_CASE("subnormals vanish from products in pairs where the instruction flushes them", "[cpu]") {
+  const auto product_of = [](float a, float b) {
+    std::vector<float> pairs_of_b(16), product(16);
+    const std::uint32_t pair_a = pair_of(a, 0), pair_b = pair_of(b, 0);
+    float pairs_of_a = 0;
+    std::memcpy(&pairs_of_a, &pair_a, sizeof pair_a);
+    for (float& x : pairs_of_b) std::memcpy(&x, &pair_b, sizeof pair_b);
+    multiply({product.data(), 16, {&pairs_of_a, 1, 1}, pairs_of_b.data(), 16, 1, 16, 1, true}, 1);
+    return product[0];
+  };
+  const bool flushes = multiplies_pairs_at_once();
+  CHECK(product_of(0x1p-130f, 0x1p10f) == (flushes ? 0 : 0x1p-120f));
+  CHECK(product_of(0x1p-100f, 0x1p-30f) == (flushes ? 0 : 0x1p-130f));
+  CHECK(product_of(0x1p-126f, 0x1p10f) == 0x1p-116f);
 }
 
 TEST_CASE("reductions add sixteen chains and pass over NaN in the maximum", "[cpu]") {

@@ -177,6 +177,26 @@ struct Elementwise {
     for (std::int64_t i = 0; i < count; ++i) x[i] = float_from_f16(bits[i]);
 #endif
   }
+
+  static void pair_rows(const float* rows, std::int64_t stride, std::int64_t count,
+                        std::int64_t columns, float* pairs) {
+    for (std::int64_t r = 0; r < count; r += 2) {
+      const float* const first = rows + r * stride;
+      const bool is_last = r + 1 == count;
+      float* const out = pairs + r / 2 * stride;
+      std::int64_t c = 0;
+      for (; c + kWidth <= columns; c += kWidth) {
+        const V second = is_last ? hn::Zero(kFloats) : load(first + stride + c);
+        store(paired(load(first + c), second), out + c);
+      }
+      if (c == columns) continue;
+      float ends[2][kWidth] = {};
+      std::copy(first + c, first + columns, ends[0]);
+      if (!is_last) std::copy(first + stride + c, first + stride + columns, ends[1]);
+      store(paired(load(ends[0]), load(ends[1])), ends[0]);
+      std::copy_n(ends[0], columns - c, out + c);
+    }
+  }
 };
 
 ElementwiseFunctions elementwise() {
@@ -184,7 +204,7 @@ ElementwiseFunctions elementwise() {
           Elementwise::row_maximum, Elementwise::row_sum,
           Elementwise::dot,         Elementwise::scale_row,
           Elementwise::all_finite,  Elementwise::widen_bf16,
-          Elementwise::widen_f16};
+          Elementwise::widen_f16,   Elementwise::pair_rows};
 }
 
 }  // namespace attest::cpu::HWY_NAMESPACE
@@ -235,6 +255,11 @@ void widen_bf16(const std::uint16_t* bits, std::int64_t count, float* x) {
 
 void widen_f16(const std::uint16_t* bits, std::int64_t count, float* x) {
   functions().widen_f16(bits, count, x);
+}
+
+void pair_rows(const float* rows, std::int64_t stride, std::int64_t count, std::int64_t columns,
+               float* pairs) {
+  functions().pair_rows(rows, stride, count, columns, pairs);
 }
 
 }  // namespace attest::cpu

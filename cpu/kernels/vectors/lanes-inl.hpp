@@ -47,6 +47,32 @@ HWY_INLINE V larger(V x, V y) {
 #endif
 }
 
+// Two numbers in bf16 lie in the bits of a float, the first in the lower half.
+HWY_INLINE V first_of_pair(V pair) {
+  return hn::BitCast(kFloats, hn::ShiftLeft<16>(hn::BitCast(kIntegers, pair)));
+}
+HWY_INLINE V second_of_pair(V pair) {
+  const auto upper = hn::Set(kIntegers, std::int32_t{-0x10000});
+  return hn::BitCast(kFloats, hn::And(hn::BitCast(kIntegers, pair), upper));
+}
+
+// The bits of x rounded to bf16, in the upper half; NaN stays NaN.
+HWY_INLINE auto bf16_bits(V x) {
+  const auto bits = hn::BitCast(kIntegers, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(kIntegers, std::int32_t{1}));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(kIntegers, std::int32_t{0x7fff})));
+  const auto quiet = hn::Or(bits, hn::Set(kIntegers, std::int32_t{0x400000}));
+  const auto is_nan = hn::RebindMask(kIntegers, hn::IsNaN(x));
+  return hn::And(hn::IfThenElse(is_nan, quiet, rounded),
+                 hn::Set(kIntegers, std::int32_t{-0x10000}));
+}
+
+HWY_INLINE V paired(V first, V second) {
+  constexpr hn::RebindToUnsigned<Floats> kUnsigned;
+  const auto lower = hn::ShiftRight<16>(hn::BitCast(kUnsigned, bf16_bits(first)));
+  return hn::BitCast(kFloats, hn::Or(lower, hn::BitCast(kUnsigned, bf16_bits(second))));
+}
+
 // p times 2^n, n an integer from -126 on and p near 1; `shifted` is n + 1.5 2^23.
 HWY_INLINE V times_power(V p, V n, V shifted) {
 #if HWY_TARGET == HWY_AVX3

@@ -47,8 +47,31 @@ struct Task {
 // times what was summed.
 enum class Start : std::uint8_t { sum, scaled, zero };
 
+// How a term is added to a sum: as the product of two numbers,
+struct OfNumbers {
+  static HWY_INLINE V add(V a, V b, V sum) { return hn::MulAdd(a, b, sum); }
+};
+
+// or as the two products of two pairs: widened,
+struct OfPairs {
+  static HWY_INLINE V add(V a, V b, V sum) {
+    const V with_second = hn::MulAdd(second_of_pair(a), second_of_pair(b), sum);
+    return hn::MulAdd(first_of_pair(a), first_of_pair(b), with_second);
+  }
+};
+
+#if HWY_TARGET == HWY_AVX3
+// or by the instruction of AVX-512 BF16, for which Highway has no target.
+struct OfPairsAtOnce {
+  static HWY_INLINE V add(V a, V b, V sum) {
+    asm("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+    return sum;
+  }
+};
+#endif
+
 // C (rows x vectors), A with rows side by side in memory where kAcross, else columns.
-template <Start kStart, bool kAcross, std::int64_t kRows, std::int64_t kVectors>
+template <class Term, Start kStart, bool kAcross, std::int64_t kRows, std::int64_t kVectors>
 HWY_INLINE void add_tile(const Task& t, std::int64_t i, std::int64_t j) {
   float* const C = t.C + i * t.ldc + j;
   const float* A = t.depth == 0 ? t.A : t.A + (kAcross ? i : i * t.a_stride);
@@ -76,7 +99,7 @@ HWY_INLINE void add_tile(const Task& t, std::int64_t i, std::int64_t j) {
     for (std::int64_t r = 0; r < kRows; ++r) {
       const V a = set(A[kAcross ? r : r * t.a_stride]);
       ATTEST_UNROLL
-      for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(a, b[v], sum[r][v]);
+      for (std::int64_t v = 0; v < kVectors; ++v) sum[r][v] = Term::add(a, b[v], sum[r][v]);
     }
     A += kAcross ? t.a_stride : 1;
     B += t.ldb;
@@ -92,11 +115,11 @@ HWY_INLINE void add_tile(const Task& t, std::int64_t i, std::int64_t j) {
 }
 
 // Rows i .. m - 1 of some vectors of columns.
-template <Start kStart, bool kAcross, std::int64_t kRows, std::int64_t kVectors>
+template <class Term, Start kStart, bool kAcross, std::int64_t kRows, std::int64_t kVectors>
 HWY_INLINE void add_rows(const Task& t, std::int64_t i, std::int64_t m, std::int64_t j) {
-  for (; i + kRows <= m; i += kRows) add_tile<kStart, kAcross, kRows, kVectors>(t, i, j);
+  for (; i + kRows <= m; i += kRows) add_tile<Term, kStart, kAcross, kRows, kVectors>(t, i, j);
   if constexpr (kRows > 1) {
-    if (i < m) add_rows<kStart, kAcross, kRows / 2, kVectors>(t, i, m, j);
+    if (i < m) add_rows<Term, kStart, kAcross, kRows / 2, kVectors>(t, i, m, j);
   }
 }
 
@@ -112,16 +135,16 @@ constexpr std::int64_t vectors_of(std::int64_t left) {
   return left > 3 ? 3 : left;
 }
 
-template <Start kStart, bool kAcross>
+template <class Term, Start kStart, bool kAcross>
 HWY_INLINE void add_columns(const Task& t, std::int64_t m, std::int64_t n) {
   for (std::int64_t j = 0; j < n;) {
     const std::int64_t vectors = vectors_of((n - j) / kWidth);
     if constexpr (kMostVectors == 4) {
-      if (vectors == 4) add_rows<kStart, kAcross, rows_beside(4), 4>(t, 0, m, j);
+      if (vectors == 4) add_rows<Term, kStart, kAcross, rows_beside(4), 4>(t, 0, m, j);
     }
-    if (vectors == 3) add_rows<kStart, kAcross, rows_beside(3), 3>(t, 0, m, j);
-    if (vectors == 2) add_rows<kStart, kAcross, rows_beside(2), 2>(t, 0, m, j);
-    if (vectors == 1) add_rows<kStart, kAcross, rows_beside(1), 1>(t, 0, m, j);
+    if (vectors == 3) add_rows<Term, kStart, kAcross, rows_beside(3), 3>(t, 0, m, j);
+    if (vectors == 2) add_rows<Term, kStart, kAcross, rows_beside(2), 2>(t, 0, m, j);
+    if (vectors == 1) add_rows<Term, kStart, kAcross, rows_beside(1), 1>(t, 0, m, j);
     j += vectors * kWidth;
   }
 }
@@ -129,7 +152,7 @@ HWY_INLINE void add_columns(const Task& t, std::int64_t m, std::int64_t n) {
 constexpr std::int64_t kTailDepth = 256, kTailRows = 32;
 
 // The last columns, fewer than a vector's: B and C pass through wider copies.
-template <Start kStart, bool kAcross>
+template <class Term, Start kStart, bool kAcross>
 HWY_INLINE void add_tail(const Task& t, std::int64_t m, std::int64_t j, std::int64_t columns) {
   float b[kTailDepth * kWidth] = {}, c[kTailRows * kWidth] = {};
   for (std::int64_t i = 0; i < m; i += kTailRows) {
@@ -149,7 +172,7 @@ HWY_INLINE void add_tail(const Task& t, std::int64_t m, std::int64_t j, std::int
       }
       const float* const A = t.A + (kAcross ? i + l * t.a_stride : i * t.a_stride + l);
       const Task wide{c, kWidth, A, t.a_stride, b, kWidth, depth, nullptr, 1};
-      add_rows<Start::sum, kAcross, rows_beside(1), 1>(wide, 0, rows, 0);
+      add_rows<Term, Start::sum, kAcross, rows_beside(1), 1>(wide, 0, rows, 0);
     }
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t x = 0; x < columns; ++x) {
@@ -160,27 +183,34 @@ HWY_INLINE void add_tail(const Task& t, std::int64_t m, std::int64_t j, std::int
   }
 }
 
-template <Start kStart, bool kAcross>
+template <class Term, Start kStart, bool kAcross>
 HWY_NOINLINE void multiply_as(const Task& t, std::int64_t m, std::int64_t n) {
   const std::int64_t whole = n / kWidth * kWidth;
-  add_columns<kStart, kAcross>(t, m, whole);
-  if (whole < n) add_tail<kStart, kAcross>(t, m, whole, n - whole);
+  add_columns<Term, kStart, kAcross>(t, m, whole);
+  if (whole < n) add_tail<Term, kStart, kAcross>(t, m, whole, n - whole);
 }
 
+template <class Pairs>
 struct Products {
   static void add(const Product& p) {
     if (p.A.column_stride == 1) {
-      multiply_as<Start::sum, false>(task_of(p, p.A.row_stride, nullptr, 1), p.m, p.n);
+      const Task task = task_of(p, p.A.row_stride, nullptr, 1);
+      multiply_as<OfNumbers, Start::sum, false>(task, p.m, p.n);
     } else {
-      multiply_as<Start::sum, true>(task_of(p, p.A.column_stride, nullptr, 1), p.m, p.n);
+      const Task task = task_of(p, p.A.column_stride, nullptr, 1);
+      multiply_as<OfNumbers, Start::sum, true>(task, p.m, p.n);
     }
   }
   static void add_scaled(const Product& p, const float* column_factors) {
-    multiply_as<Start::scaled, true>(task_of(p, p.A.column_stride, column_factors, 1), p.m, p.n);
+    const Task task = task_of(p, p.A.column_stride, column_factors, 1);
+    if (p.in_pairs) return multiply_as<Pairs, Start::scaled, true>(task, p.m, p.n);
+    multiply_as<OfNumbers, Start::scaled, true>(task, p.m, p.n);
   }
   static void set(const Product& p, float factor) {
+    const Task task = task_of(p, p.A.row_stride, nullptr, factor);
+    if (p.in_pairs) return multiply_as<Pairs, Start::zero, false>(task, p.m, p.n);
     if (p.n <= kFewLanes) return multiply_few(p, factor);
-    multiply_as<Start::zero, false>(task_of(p, p.A.row_stride, nullptr, factor), p.m, p.n);
+    multiply_as<OfNumbers, Start::zero, false>(task, p.m, p.n);
   }
 
  private:
@@ -190,7 +220,17 @@ struct Products {
   }
 };
 
-ProductFunctions products() { return {Products::add, Products::add_scaled, Products::set}; }
+template <class Pairs>
+ProductFunctions products_with() {
+  return {Products<Pairs>::add, Products<Pairs>::add_scaled, Products<Pairs>::set};
+}
+
+ProductFunctions products() {
+#if HWY_TARGET == HWY_AVX3
+  if (multiplies_pairs_at_once()) return products_with<OfPairsAtOnce>();
+#endif
+  return products_with<OfPairs>();
+}
 
 }  // namespace attest::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -10,7 +10,16 @@
 namespace attest::cpu {
 namespace {
 
+bool has_avx512_bf16() {
+#if HWY_ARCH_X86
+  return __builtin_cpu_supports("avx512bf16") != 0;
+#else
+  return false;
+#endif
+}
+
 std::int64_t target_of(const std::string& name) {
+  if (name == kPairTarget) return HWY_AVX3;
   for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
     if (name == hwy::TargetName(target)) return target;
   }
@@ -23,6 +32,7 @@ const std::vector<std::string>& runnable_targets() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
     for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
+      if (target == HWY_AVX3 && has_avx512_bf16()) all.emplace_back(kPairTarget);
       all.emplace_back(hwy::TargetName(target));
     }
     return all;
@@ -45,6 +55,8 @@ const std::string& target_name() {
   static const std::string name = choose_target(std::getenv(kTargetVariable));
   return name;
 }
+
+bool multiplies_pairs_at_once() { return target_name() == kPairTarget; }
 
 std::size_t target_index() {
   static const std::size_t index = [] {

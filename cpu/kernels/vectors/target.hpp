@@ -10,6 +10,10 @@ namespace attest::cpu {
 
 inline constexpr const char* kTargetVariable = "ATTEST_CPU_TARGET";
 
+/// The name of AVX3 with the instruction that multiplies pairs of bf16 (AVX-512 BF16), which is no
+/// target of Highway.
+inline constexpr const char* kPairTarget = "AVX3_BF16";
+
 /// Returns the names of the targets that are compiled in and that this processor runs, the best
 /// first.
 const std::vector<std::string>& runnable_targets();
@@ -20,6 +24,9 @@ std::string choose_target(const char* wanted);
 
 /// Returns the name of the target that runs, like AVX3. Throws as choose_target.
 const std::string& target_name();
+
+/// Tells whether it is kPairTarget.
+bool multiplies_pairs_at_once();
 
 /// Returns its place in a table of HWY_EXPORT.
 std::size_t target_index();
