@@ -10,10 +10,12 @@
 #include "certify/plan/sizes.hpp"
 #include "certify/report/certificate_fields.hpp"
 #include "certify/report/html/charts.hpp"
+#include "certify/report/html/findings.hpp"
 #include "certify/report/html/frame.hpp"
 #include "certify/report/html/markup.hpp"
 #include "certify/report/html/mathematics.hpp"
 #include "certify/report/html/sampled.hpp"
+#include "certify/report/html/verdicts.hpp"
 #include "certify/report/ratio.hpp"
 #include "proptest/laws/law.hpp"
 
@@ -21,47 +23,6 @@ namespace attest::certify {
 namespace {
 
 using nlohmann::json;
-
-// How a verdict looks and reads.
-struct Tone {
-  const char* style;
-  std::string word;
-};
-
-// A verdict without a finding: its banner, and the words around how many kernels it is of.
-struct Success {
-  const char *verdict, *banner, *before, *after;
-};
-constexpr Success kSuccesses[] = {
-    {"certified", "Certified", "", " certified"},
-    {"law_holds", "The law holds", "law holds on ", "; certifies nothing"},
-    {"mask_holds", "Holds on the mask", "holds on ", "; certifies no other mask"},
-    {"shard_passed", "Shard passed", "shard passed on ",
-     "; certifies nothing without the other shards"}};
-
-const Success* success_of(const std::string& verdict) {
-  const auto* const found =
-      std::find_if(std::begin(kSuccesses), std::end(kSuccesses),
-                   [&](const Success& one) { return verdict == one.verdict; });
-  return found == std::end(kSuccesses) ? nullptr : found;
-}
-
-Tone tone_of(const std::string& verdict) {
-  const char* const style = success_of(verdict) != nullptr ? "good"
-                            : verdict == "violated"        ? "bad"
-                            : verdict == "crashed"         ? "crash"
-                                                           : "warn";
-  return {style, verdict_words(verdict)};
-}
-
-std::string text_of(const json& object, const char* key) {
-  return escaped(object.at(key).get<std::string>());
-}
-
-std::string chip(const std::string& verdict) {
-  const Tone tone = tone_of(verdict);
-  return fmt::format("<span class=\"chip {}\">{}</span>", tone.style, escaped(tone.word));
-}
 
 std::string kernel_chip(const json& kernel) {
   const Tone tone = tone_of(kernel.at("verdict").get<std::string>());
@@ -91,7 +52,7 @@ std::string banner(const json& certificate) {
   const json& kernels = certificate.at("kernels");
   const int code = certificate.at("exit_code").get<int>();
   // All kernels that succeed have one verdict: it follows from the options of the run.
-  const Success* success = &kSuccesses[0];
+  const Success* success = &certified();
   std::size_t good = 0, findings = 0;
   double cases = 0, passed = 0;
   for (const json& kernel : kernels) {
@@ -172,71 +133,6 @@ std::string words_html(const json& words) {
   std::string text;
   for (const json& word : words) text += (text.empty() ? "" : " ") + word.get<std::string>();
   return escaped(text);
-}
-
-// A law's name, which leads to its statement at the end of the page.
-std::string law_link(const std::string& law) {
-  return fmt::format("<a href=\"#law-{0}\">{0}</a>", escaped(law));
-}
-
-std::string law_links(const json& laws) {
-  std::string html;
-  for (const json& law : laws) html += (html.empty() ? "" : " ") + law_link(law.get<std::string>());
-  return html;
-}
-
-std::string finding_html(const json& finding, const json& schedule) {
-  const auto verdict = finding.at("verdict").get<std::string>();
-  std::string html = fmt::format(
-      "<div class=\"finding {}\"><div class=\"split\"><div class=\"grow\"><div class=\"head\">"
-      "<b class=\"mono\">{}</b>{}</div><p class=\"why\">{}</p>",
-      tone_of(verdict).style, law_link(finding.at("law").get<std::string>()), chip(verdict),
-      text_of(finding, "message"));
-  if (const json also = finding.value("also", json::array()); !also.empty()) {
-    html += "<p class=\"small\">of the same cause, also fails: <span class=\"mono\">" +
-            law_links(also) + "</span></p>";
-  }
-  if (const std::string term = text_of(finding, "bound_term"); !term.empty()) {
-    html += "<p class=\"small soft\">largest term of the bound of " + term + "</p>";
-  }
-  for (const json& signature : finding.at("signatures")) {
-    html += "<p class=\"equals\">equals " + text_of(signature, "equals") + "</p>";
-  }
-  for (const json& one : finding.value("suspicions", json::array())) {
-    html += "<p class=\"equals\">seen: it " + text_of(one, "deed") + "</p>";
-  }
-  for (const json& hint : finding.value("hints", json::array())) {
-    html += "<p class=\"small\">" + escaped(hint.get<std::string>()) + "</p>";
-  }
-  if (const std::string standing = standing_of(finding); !standing.empty()) {
-    html += "<p class=\"small\">" + standing + "</p>";
-  }
-  html += "<pre>" + text_of(finding, "reproduce") + "</pre>";
-  if (finding.at("file").is_string()) {
-    html += "<p class=\"small soft\">tensors: <span class=\"mono\">" + text_of(finding, "file") +
-            "</span></p>";
-  }
-  html += "<p class=\"small soft\">found with <span class=\"mono\">" +
-          breakable(finding.at("found").at("problem").get<std::string>()) +
-          " values=" + text_of(finding.at("found"), "values") + "</span></p></div>";
-  if (finding.at("errors").is_object()) html += error_grid_svg(finding.at("errors"), schedule);
-  return html + "</div></div>";
-}
-
-// The first ones in full; one mistake breaks many laws.
-std::string findings_html(const json& findings, const json& schedule) {
-  constexpr std::size_t kInFull = 3;
-  std::string html;
-  for (std::size_t k = 0; k < findings.size(); ++k) {
-    if (k == kInFull) {
-      html += fmt::format(
-          "<details class=\"more\"><summary class=\"plain\">{} more {}"
-          "</summary>",
-          findings.size() - k, findings.size() - k == 1 ? "finding" : "findings");
-    }
-    html += finding_html(findings[k], schedule);
-  }
-  return html + (findings.size() > kInFull ? "</details>" : "");
 }
 
 std::string laws_html(const json& laws) {

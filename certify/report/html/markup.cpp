@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "certify/printable.hpp"
 
@@ -32,6 +33,10 @@ std::string escaped(std::string_view text) {
     }
   }
   return safe;
+}
+
+std::string text_of(const nlohmann::json& object, const char* key) {
+  return escaped(object.at(key).get<std::string>());
 }
 
 std::string link_path(std::string_view file) {

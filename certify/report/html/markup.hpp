@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,9 @@ namespace attest::certify {
 /// characters and bytes that are no UTF-8 spelled as \x1b.  [certify/report/html/html_test
 /// "escaped"]
 std::string escaped(std::string_view text);
+
+/// Returns the text that an object has at a key, escaped.
+std::string text_of(const nlohmann::json& object, const char* key);
 
 /// Returns a file's relative path as a link has it: all bytes but letters, digits and -._~/ as %23.
 /// [certify/report/html/index_test "names that links spell otherwise"]
