@@ -1,3 +1,4 @@
+#include <dlfcn.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "certify/campaign/journal.hpp"
 #include "certify/digest.hpp"
 #include "certify/worker/library/description.hpp"
+#include "certify/worker/library/loaded_files.hpp"
 #include "certify/worker/process/isolated_kernel.hpp"
 #include "certify/worker/testing/plugins.hpp"
 #include "core/error.hpp"
@@ -183,6 +185,23 @@ TEST_CASE("a library that calls another is seen to") {
   CHECK(called(kernel) == loaded);  // told once
   const IsolatedKernels alone = isolate_library(plugin("nonsense_good"), limits());
   CHECK(called(alone.front()->kernel()).empty());
+}
+
+TEST_CASE("names of files that do not fit are left out, and it is said") {
+  LoadedFiles files;
+  char none[1] = "", some[4096] = "";
+  CHECK(files.append_new(none, sizeof none));  // nothing was loaded
+  void* const library = dlopen(plugin("nonsense_good").c_str(), RTLD_NOW);
+  REQUIRE(library != nullptr);
+  CHECK_FALSE(files.append_new(none, sizeof none));
+  CHECK(std::string(none).empty());
+  dlclose(library);
+  LoadedFiles again;
+  void* const loaded_again = dlopen(plugin("nonsense_good").c_str(), RTLD_NOW);
+  REQUIRE(loaded_again != nullptr);
+  CHECK(again.append_new(some, sizeof some));
+  CHECK(std::string(some).find("nonsense_good") != std::string::npos);
+  dlclose(loaded_again);
 }
 
 TEST_CASE("descriptions that are nonsense") {

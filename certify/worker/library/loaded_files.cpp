@@ -35,16 +35,22 @@ std::set<std::string> names() {
 
 LoadedFiles::LoadedFiles() : loads_(loads()), known_(names()) {}
 
-void LoadedFiles::append_new(char* text, std::size_t size) {
+bool LoadedFiles::append_new(char* text, std::size_t size) {
   const std::uint64_t now = loads();
-  if (now == loads_) return;
+  if (now == loads_) return true;
   loads_ = now;
+  bool all_fit = true;
   for (const std::string& name : names()) {
     const std::size_t used = std::strlen(text);
-    if (!known_.insert(name).second || used + name.size() + 2 > size) continue;
+    if (!known_.insert(name).second) continue;
+    if (used + name.size() + 2 > size) {
+      all_fit = false;
+      continue;
+    }
     std::memcpy(text + used, name.c_str(), name.size());
     std::strcpy(text + used + name.size(), "\n");
   }
+  return all_fit;
 }
 
 }  // namespace attest::certify::worker

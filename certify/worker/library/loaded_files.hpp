@@ -15,9 +15,10 @@ class LoadedFiles {
   /// As they are now.
   LoadedFiles();
 
-  /// Appends the names of those that came since, each with a line's end, to a text of `size` bytes;
-  /// what does not fit is left out. Costs a look at a counter where nothing was loaded.
-  void append_new(char* text, std::size_t size);
+  /// Appends the names of those that came since, each with a line's end, to a text of `size` bytes.
+  /// Returns false where some do not fit, which are left out. Costs a look at a counter where
+  /// nothing was loaded.  [certify/worker/library/library_test "names of files that do not fit"]
+  bool append_new(char* text, std::size_t size);
 
  private:
   std::uint64_t loads_ = 0;

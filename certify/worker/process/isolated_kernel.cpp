@@ -300,6 +300,14 @@ std::vector<CodeFile> needed_files(const Control& control, const std::string& li
                                    const std::string& device) {
   namespace fs = std::filesystem;
   std::set<std::string> paths;
+  if (control.needs_more != 0) {
+    throw InvalidProblem("library '" + library +
+                         "': the paths of the libraries that it is linked "
+                         "with take more than " +
+                         std::to_string(sizeof control.needed) +
+                         " bytes, too many to be noted; link fewer, or put them where paths are "
+                         "shorter");
+  }
   for (const std::string& line : lines_of(control.needed)) {
     std::error_code none;
     const std::string path = fs::canonical(line, none).string();

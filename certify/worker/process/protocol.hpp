@@ -90,9 +90,10 @@ struct Control {
   std::uint32_t disturbed = 0;     // 1: the call left its surroundings changed
   std::uint32_t not_emulated = 0;  // 1: the call asked for what an emulated device has not
   FaultKind disturbance = FaultKind::crash;
-  char text[1024] = "";     // why loading failed, what the disturbance is or is not emulated
-  char needed[16384] = "";  // files that were loaded with the kernels, each with a line's end
-  char loaded[4096] = "";   // those that calls have loaded
+  char text[1024] = "";          // why loading failed, what the disturbance is or is not emulated
+  char needed[16384] = "";       // files that were loaded with the kernels, each with a line's end
+  std::uint32_t needs_more = 0;  // 1: not all fit
+  char loaded[4096] = "";        // those that calls have loaded
   // From its handlers; the process ends after any of them.
   std::atomic<std::int32_t> signal{0};  // of a fault; the process ends of it
   Phase fault_phase = Phase::starting;

@@ -305,7 +305,7 @@ int serve(const Loader& load, const std::string& file) {
                            std::to_string(kLeastAddresses >> 10) + ", or lift it (unlimited)");
     }
     kernels = load();
-    files.append_new(control->needed, sizeof control->needed);
+    control->needs_more = files.append_new(control->needed, sizeof control->needed) ? 0 : 1;
   } catch (const InvalidProblem& error) {
     put_text(control->text, sizeof control->text, error.what());
   }
