@@ -12,6 +12,7 @@
 
 #include "certify/campaign/code_content.hpp"
 #include "certify/findings/case_text.hpp"
+#include "certify/findings/same_cause.hpp"
 #include "certify/findings/told_findings.hpp"
 #include "certify/plan/coverage.hpp"
 #include "certify/plan/plan.hpp"
@@ -138,6 +139,7 @@ class Judge {
         break;
     }
     ++count.failed;
+    note_outputs(record, count);
     if (ends_law(run_, record.verdict, record.message)) ended_.insert(&law);
     const auto fault = worker::kind_in(record.message);
     if (!failures_.insert({&law, fault}).second) return;
@@ -151,6 +153,22 @@ class Judge {
     }
     result_.findings.push_back(
         {std::string(law.name), record.verdict, c, c, record.message, 1, position, {}, ""});
+  }
+
+  // Laws about equal bits say first which differ; the exact result of a probe is a value.
+  static bool is_of_bits(const std::string& message) {
+    const bool asks_for_bits = message.find(proptest::kExactly) != std::string::npos;
+    return asks_for_bits &&
+           output_of(message.substr(0, message.find('['))) != message.substr(0, message.find('['));
+  }
+
+  static void note_outputs(const CheckRecord& record, LawCount& count) {
+    std::set<std::string> named = refused_outputs({record.verdict, record.message, {}});
+    count.fails_otherwise = count.fails_otherwise || named.empty() || is_of_bits(record.message);
+    count.wrong_outputs.merge(named);
+    for (const auto& [output, ratio] : record.outputs) {
+      if (ratio > 1) count.wrong_outputs.insert(output_of(output));
+    }
   }
 
   void note_exercised(const Law& law, const Case& c, const CheckRecord& record) {

@@ -36,6 +36,7 @@ struct Finding {
   std::string isolation{};     // worker::isolation_words of the kernel
   std::vector<proptest::Case> after{};  // that must be checked before it in the same process
   std::vector<std::string> also{};      // further laws that fail of the same cause
+  std::set<std::string> outputs{};      // that its law refuses on the smallest case
   bool known = false;                   // listed by the caller (certify/history/known_failures.hpp)
   bool undecided = false;               // perhaps of a listed cause: a part of the campaign
 };
@@ -49,7 +50,9 @@ struct Refusal {
 
 struct LawCount {
   std::uint64_t passed = 0, vacuous = 0, unsupported = 0, improbable = 0, failed = 0;
-  std::uint64_t not_claimed = 0;  // those of `unsupported` that ask for what is not claimed
+  std::uint64_t not_claimed = 0;          // those of `unsupported` that ask for what is not claimed
+  std::set<std::string> wrong_outputs{};  // beyond their bound in checks that failed
+  bool fails_otherwise = false;           // a check failed otherwise than by a bound
 };
 
 /// The worst error over the probabilistic bound seen for one output, in checks that failed too, and

@@ -15,33 +15,44 @@ bool is_output(std::string_view word) {
   return std::find(kOutputs.begin(), kOutputs.end(), word) != kOutputs.end();
 }
 
-// "sum of V o dV" is of dV.
-std::string last_word(const std::string& text) { return text.substr(text.find_last_of(' ') + 1); }
+bool by_chance(const Finding& finding) {
+  return finding.message.starts_with("race: ") || finding.message.starts_with("chance: ");
+}
 
 // The results of `law` as the smallest case of `head` is reproduced.
 proptest::LawResult on_smallest_case(const std::string& law, const attest_kernel& kernel,
                                      const Finding& head) {
   std::vector<proptest::Case> before = head.after;
-  const bool race = head.message.starts_with("race: ");  // needs no earlier check
-  const int earlier = race ? 0 : head.checks - 1;
+  const int earlier = by_chance(head) ? 0 : head.checks - 1;  // chance needs no earlier check
   before.insert(before.end(), static_cast<std::size_t>(earlier), head.shrunk);
   return check_after(proptest::find_law(law), kernel, before, head.shrunk);
 }
 
 }  // namespace
 
+std::string output_of(const std::string& comparison) {
+  return comparison.substr(comparison.find_last_of(' ') + 1);
+}
+
+std::set<std::string> refused_outputs(const attest_kernel& kernel, const Finding& finding,
+                                      bool is_smallest) {
+  std::set<std::string> outputs = refused_outputs({finding.verdict, finding.message, {}});
+  if (is_smallest) outputs.merge(refused_outputs(on_smallest_case(finding.law, kernel, finding)));
+  return outputs;
+}
+
 std::set<std::string> refused_outputs(const proptest::LawResult& result) {
   std::set<std::string> outputs;
   for (const proptest::Comparison& comparison : result.comparisons) {
     const bool refused = comparison.verdict == Verdict::violated;
-    const std::string output = last_word(comparison.output);
+    const std::string output = output_of(comparison.output);
     if (refused && is_output(output)) outputs.insert(output);
   }
   // "O[batch=0, ...] is", "dQ: rms of error".
   const std::string& text = result.message;
   for (std::size_t at = text.find_first_of("[:"); at != std::string::npos;
        at = text.find_first_of("[:", at + 1)) {
-    const std::string word = last_word(text.substr(0, at));
+    const std::string word = output_of(text.substr(0, at));
     if (is_output(word)) outputs.insert(word);
   }
   return outputs;
@@ -54,7 +65,7 @@ bool same_cause(const attest_kernel& kernel, const Finding& head, const Finding&
   };
   // A failure by chance may need a few tries.
   constexpr int kTries = 16;
-  const int most = head.message.rfind("race: ", 0) == 0 ? kTries : 1;
+  const int most = by_chance(head) ? kTries : 1;
   proptest::LawResult result = on_smallest_case(other.law, kernel, head);
   for (int tries = 1; tries < most && !alike(result); ++tries) {
     result = on_smallest_case(other.law, kernel, head);

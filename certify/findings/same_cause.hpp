@@ -8,6 +8,14 @@
 /// Which findings are one: a mistake breaks many laws.
 namespace attest::certify {
 
+/// Returns the output that a comparison is of: dV of "sum of V o dV".
+std::string output_of(const std::string& comparison);
+
+/// Returns the outputs that a finding refuses: its law on the smallest case, or where it has none
+/// its message.
+std::set<std::string> refused_outputs(const attest_kernel& kernel, const Finding& finding,
+                                      bool is_smallest);
+
 /// The outputs that a result refuses: those of the comparisons that fail and those that its message
 /// names.  [certify/findings/same_cause_test "outputs that a result refuses"]
 std::set<std::string> refused_outputs(const proptest::LawResult& result);

@@ -1,5 +1,8 @@
 #include "certify/findings/shrunk_finding.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "certify/findings/state_finding.hpp"
@@ -114,6 +117,7 @@ class Shrinker {
     const auto checks = worker::checks_until_failure(law_, kernel_, finding_.shrunk, kMostChecks);
     if (checks == 1) return;
     if (checks) {
+      if (note_chance(*checks, kMostChecks)) return;
       finding_.checks = *checks;
       finding_.message =
           "state: check " + std::to_string(*checks) +
@@ -129,7 +133,14 @@ class Shrinker {
     }
     finding_.after = found->after;
     finding_.shrunk = found->failing;
-    finding_.message = check_after(law_, kernel_, found->after, found->failing).message;
+    const int failed = times_failing(*found);
+    if (failed < kProcesses) {
+      finding_.checks = finding_.after.empty() ? kOdds * kProcesses / std::max(failed, 1) : 1;
+      finding_.message =
+          fmt::format("chance: fails in {} of {} processes that make the same checks: {}", failed,
+                      kProcesses, finding_.message);
+      return;
+    }
     const std::size_t count = found->after.size();
     if (count == 0) return;  // by itself, where no smaller case was checked before it
     finding_.message = "state: fails after " +
@@ -138,6 +149,46 @@ class Shrinker {
   }
 
  private:
+  static constexpr int kProcesses = 4;
+  static constexpr int kOdds = 5;  // so many that it fails in one of them but for one time in e^5
+
+  // In how many processes of the same checks it fails; the message becomes that of a failure.
+  int times_failing(const StatefulCase& found) const {
+    int failed = 0;
+    for (int process = 0; process < kProcesses; ++process) {
+      const LawResult again = check_after(law_, kernel_, found.after, found.failing);
+      if (!alike(again)) continue;
+      finding_.message = again.message;
+      ++failed;
+    }
+    return failed;
+  }
+
+  // Tells whether it fails at another check in other processes: chance, and a race where it does
+  // not with one thread. The message then says so.
+  bool note_chance(int first, int most) {
+    std::string other;
+    int last = first;
+    for (int process = 1; process < kProcesses; ++process) {
+      const auto next = worker::checks_until_failure(law_, kernel_, finding_.shrunk, most);
+      if (next == first) continue;
+      other = next ? fmt::format("at check {}", *next) : fmt::format("at none of {}", most);
+      last = std::max(last, next.value_or(most));
+    }
+    if (other.empty()) return false;
+    finding_.checks = std::min(kOdds * last, most);
+    Case alone = finding_.shrunk;
+    alone.threads = 1;
+    const bool race =
+        finding_.shrunk.threads > 1 && !worker::checks_until_failure(law_, kernel_, alone, most);
+    finding_.message = fmt::format(
+        "{}: fails at check {} of this case in one process and {} in another{}: {}",
+        race ? "race" : "chance", first, other,
+        race ? fmt::format(", with {} threads, and not with one", finding_.shrunk.threads) : "",
+        finding_.message);
+    return true;
+  }
+
   // The case found. A law that sets the mask itself makes one row and one key of none: it then says
   // more with them.
   Case with_rows_and_keys() {

@@ -55,6 +55,24 @@ TEST_CASE("a plan kept by head dimension is found with the call that made it", "
   CHECK_THAT(reproduce_line("K", finding), Catch::Contains(" --after 'b=1,hq=1,"));
 }
 
+TEST_CASE("a failure by chance is no state, and has a message", "[state]") {
+  const auto kernels = worker::isolate_library(plugin("misbehaving"), limits());
+  const attest_kernel& kernel = kernel_called(kernels, "fail_by_chance");
+  Finding finding;
+  finding.law = "reference_forward";
+  finding.verdict = Verdict::violated;
+  finding.found = case_of("sq=2,sk=2,d=2");
+  finding.message = "outside the proved bound";
+  shrink_finding(kernel, finding, {finding.found}, [] { return false; });
+  INFO(finding.message);
+  CHECK_THAT(finding.message, Catch::StartsWith("chance: fails at check ") &&
+                                  Catch::Contains(": outside the proved bound"));
+  CHECK(finding.after.empty());
+  const auto again =
+      check_repeatedly(proptest::find_law(finding.law), kernel, {}, finding.shrunk, finding.checks);
+  CHECK(again.result.verdict == Verdict::violated);
+}
+
 TEST_CASE("an address computed wrongly is no memory that was kept", "[state]") {
   const auto failing = worker::isolate_library(plugin("failing"), limits());
   const attest_kernel& narrow = kernel_called(failing, "narrow_strides");

@@ -6,6 +6,7 @@
 #include "certify/files.hpp"
 #include "core/error.hpp"
 #include "core/testing/catch.hpp"
+#include "fixtures/defects/defect.hpp"
 
 namespace attest::certify {
 namespace {
@@ -32,7 +33,10 @@ CampaignResult failing(const std::string& message = "O is 1, exact 2") {
   finding.law = "ones";
   finding.verdict = Verdict::violated;
   finding.message = message;
-  finding.also = {"mask_edges"};
+  finding.also = {"mask_forms"};
+  finding.outputs = {"O"};
+  result.laws["mask_forms"].failed = 1;
+  result.laws["mask_forms"].wrong_outputs = {"O"};
   result.findings.push_back(finding);
   return result;
 }
@@ -123,6 +127,77 @@ TEST_CASE("a listed law does not cover a finding that it fails with", "[known]")
   results[0].findings[0].message = "crash: signal 11";
   CHECK(mark_known(known("lib.so:x reference_backward crash\n"), results)[0].part_of ==
         "ones crash");
+}
+
+// A mistake in dQ makes neither O wrong nor two equal calls differ.
+TEST_CASE("what fails with a listed finding, but not as it does, needs a line", "[known]") {
+  const std::string line = "lib.so:x ones\n";
+  std::vector<CampaignResult> results{failing()};
+  results[0].laws["mask_forms"].wrong_outputs = {"LSE", "O"};
+  mark_known(known(line), results);
+  CHECK_FALSE(results[0].findings[0].known);
+  CHECK(exit_code(results) == 1);
+  REQUIRE(results[0].findings[0].evidence.hints.size() == 1);
+  CHECK_THAT(results[0].findings[0].evidence.hints[0],
+             Catch::EndsWith("they need lines, too: ./build/lib.so:x mask_forms"));
+  mark_known(known(line + "lib.so:x mask_forms\n"), results);
+  CHECK(exit_code(results) == 0);
+  results = {failing()};
+  results[0].laws["mask_forms"].fails_otherwise = true;  // its bits alone
+  mark_known(known(line), results);
+  CHECK(exit_code(results) == 1);
+  // A law against the reference that meets the fault may meet another one of its kind.
+  results = {failing("crash: signal 11")};
+  mark_known(known("lib.so:x ones crash\n"), results);
+  CHECK(exit_code(results) == 0);
+  results[0].findings[0].also.emplace_back("reference_forward");
+  mark_known(known("lib.so:x ones crash\n"), results);
+  CHECK(exit_code(results) == 1);
+  mark_known(known("lib.so:x ones crash\nlib.so:x reference_forward crash\n"), results);
+  CHECK(exit_code(results) == 0);
+}
+
+attest_status shifted_rows(const void*, const attest_forward_args* args) {
+  const attest_kernel& wrong = fixtures::defective_kernel(fixtures::Defect::mean_of_v);
+  return wrong.forward(wrong.self, args);
+}
+attest_status halved_dv(const void*, const attest_backward_args* args) {
+  const attest_kernel& wrong = fixtures::defective_kernel(fixtures::Defect::dv_halved);
+  return wrong.backward(wrong.self, args);
+}
+
+TEST_CASE("a known mistake in backward excuses none in forward, nor the reverse", "[known]") {
+  attest_kernel kernel = fixtures::defective_kernel(fixtures::Defect::none);
+  kernel.description.max_head_dim = 16;
+  kernel.description.name = "both";
+  const auto code = [&](auto* forward, auto* backward, const std::string& lines) {
+    attest_kernel one = kernel;
+    if (forward != nullptr) one.forward = forward;
+    if (backward != nullptr) one.backward = backward;
+    const auto list = known(lines);
+    CampaignOptions options;
+    options.cases = 12;
+    Surveillance surveillance;
+    surveillance.expected = expected_kinds(list, "both");
+    std::vector<CampaignResult> results{run_campaign(
+        one, options, [](std::uint64_t, std::uint64_t) {}, surveillance)};
+    mark_known(list, results);
+    for (const Finding& finding : results[0].findings) {
+      UNSCOPED_INFO(finding.law << " known " << finding.known);
+      for (const std::string& hint : finding.evidence.hints) UNSCOPED_INFO(hint);
+    }
+    return exit_code(results);
+  };
+  attest_status (*const forward)(const void*, const attest_forward_args*) = shifted_rows;
+  attest_status (*const backward)(const void*, const attest_backward_args*) = halved_dv;
+  decltype(forward) no_forward = nullptr;
+  decltype(backward) no_backward = nullptr;
+  const std::string of_forward = "both reference_forward\n",
+                    of_backward = "both reference_backward\n";
+  CHECK(code(no_forward, backward, of_backward) == 0);
+  CHECK(code(forward, backward, of_backward) == 1);
+  CHECK(code(forward, backward, of_forward) == 1);
+  CHECK(code(forward, no_backward, of_backward) == 1);
 }
 
 TEST_CASE("a fault in a finding of state needs its kind", "[known]") {

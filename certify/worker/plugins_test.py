@@ -402,7 +402,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(findings.pop("nothing"), [])
         failing = findings.pop("alternate")
         self.assertIn("repeat", [law for f in failing for law in [f["law"], *f["also"]]])
-        for more_calls in ("leave_more_threads", "leave_descriptor", "fail_after_hundred"):
+        for more_calls in ("leave_more_threads", "leave_descriptor", "fail_after_hundred", "fail_by_chance"):
             findings.pop(more_calls)
         if len(os.sched_getaffinity(0)) == 1:
             kinds.pop("bind_thread")

@@ -283,7 +283,7 @@ Comparison compare_bits(const TensorView& got, const TensorView& expected) {
     result.exact = wanted;
     result.ratio = std::numeric_limits<double>::infinity();
     result.reason =
-        fmt::format("{} is {}, must be exactly {}", place(got, i), number(value), number(wanted));
+        fmt::format("{} is {}, {} {}", place(got, i), number(value), kExactly, number(wanted));
   });
   return result;
 }

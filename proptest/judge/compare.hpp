@@ -24,6 +24,9 @@ struct Comparison {
   std::string reason;       // "" when passed, else one sentence with the worst element
 };
 
+/// In the reason of a comparison that asks for equal bits.
+inline constexpr std::string_view kExactly = "must be exactly";
+
 /// Tells for every entry of a tensor's batch axis and every position on its sequence axis whether
 /// what lies there is judged.
 using Judged = std::vector<std::vector<std::uint8_t>>;

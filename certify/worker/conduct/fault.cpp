@@ -97,7 +97,7 @@ std::optional<FaultKind> kind_in(std::string_view message) {
 
 std::optional<FaultKind> kind_in_finding(std::string_view message) {
   constexpr std::string_view kEnd = ": ";
-  for (const std::string_view circumstance : {"state: ", "race: ", "threads: "}) {
+  for (const std::string_view circumstance : {"state: ", "race: ", "threads: ", "chance: "}) {
     if (!message.starts_with(circumstance)) continue;
     const std::size_t end = message.find(kEnd, circumstance.size());
     if (end != std::string_view::npos) message.remove_prefix(end + kEnd.size());
