@@ -128,7 +128,8 @@ class Shrinker {
                                         [this](const LawResult& result) { return alike(result); });
     if (!found) {
       finding_.message =
-          "state: fails in this campaign, but not in a process of its own: " + finding_.message;
+          "chance: failed in this campaign, and not where its checks were made again: " +
+          finding_.message;
       return;
     }
     finding_.after = found->after;
