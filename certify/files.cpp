@@ -26,7 +26,8 @@ bool takes_files(const std::filesystem::path& folder) {
   return made;
 }
 
-// A library that is certified, most likely.
+}  // namespace
+
 bool is_machine_code(const std::filesystem::path& file) {
   char first[4] = {};
   std::ifstream(file, std::ios::binary).read(first, sizeof first);
@@ -35,8 +36,6 @@ bool is_machine_code(const std::filesystem::path& file) {
                      "ELF",
                      sizeof first) == 0;
 }
-
-}  // namespace
 
 std::filesystem::path target_of(const std::string& path) {
   constexpr int kMostLinks = 40;

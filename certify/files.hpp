@@ -11,6 +11,9 @@ namespace attest::certify {
 /// Throws InvalidProblem for links without end.
 std::filesystem::path target_of(const std::string& path);
 
+/// Tells whether a file is a library or program (ELF): one that is certified, most likely.
+bool is_machine_code(const std::filesystem::path& file);
+
 /// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
 /// links: a directory, device, pipe or socket is refused, and a library or program (ELF) that would
 /// be lost. Creates nothing there.

@@ -6,6 +6,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -387,10 +388,12 @@ std::vector<Change> compared(const json& before, const json& after) {
   return comparer.take();
 }
 
-// Throws InvalidProblem where an object has a member twice: readers differ on which one counts.
-json parsed_once(std::istream& file) {
+// Throws InvalidProblem where an object has a member twice, or a byte 0 is there: readers differ on
+// which one counts, and on where the text ends.
+json parsed_once(const std::string& text) {
+  if (text.find('\0') != std::string::npos) throw InvalidProblem("holds a byte 0");
   std::vector<std::set<std::string>> open;  // members of the objects around the place
-  return json::parse(file, [&open](int, json::parse_event_t event, const json& parsed) {
+  return json::parse(text, [&open](int, json::parse_event_t event, const json& parsed) {
     if (event == json::parse_event_t::object_start) open.emplace_back();
     if (event == json::parse_event_t::object_end) open.pop_back();
     if (event == json::parse_event_t::key) {
@@ -417,9 +420,9 @@ json read_certificate(const std::string& path) {
   }
   json certificate;
   try {
-    certificate = parsed_once(file);
-  } catch (const InvalidProblem& twice) {
-    refuse(twice.what());
+    certificate = parsed_once({std::istreambuf_iterator<char>(file), {}});
+  } catch (const InvalidProblem& unlike) {
+    refuse(unlike.what());
   } catch (const json::exception& wrong) {
     refuse(std::string("is not JSON, or was cut off: ") + wrong.what());
   }

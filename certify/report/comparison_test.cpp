@@ -257,6 +257,7 @@ TEST_CASE("bad certificates are refused", "[comparison]") {
   twice.insert(twice.rfind('}'), R"(,"exit_code":0)");
   refused(twice, "has the member 'exit_code' twice in one object");
   refused(R"({"kernels": [{"a": {"b": 1}, "b": {"b": 1}, "a": 2}]})", "has the member 'a' twice");
+  refused(sample_certificate().dump() + '\0', "holds a byte 0");
   refused(R"({"schema": "attest-count-1"})", "its schema is \"attest-count-1\"");
   std::ofstream(path) << sample_certificate();
   CHECK(read_certificate(path) == sample_certificate());

@@ -51,7 +51,9 @@ class Pipelines(unittest.TestCase):
         with open(LIBRARY, "rb") as file:
             before = file.read()
         shutil.copy(LIBRARY, os.path.join(self.folder, "lib.so"))
-        self.assertIn("it is a library or program", self.attest("certify", *GOOD, "--out", "lib.so", code=2).stderr)
+        refused = self.attest("certify", *GOOD, "--out", "lib.so", code=2).stderr
+        self.assertIn("it is a library or program", refused)
+        self.assertNotIn("earlier run", refused)
         with open(os.path.join(self.folder, "lib.so"), "rb") as file:
             self.assertEqual(file.read(), before)
 
