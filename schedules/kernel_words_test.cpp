@@ -46,6 +46,7 @@ Counted counted_forward(const Problem& problem, const attest_kernel& kernel = cp
 constexpr const char* kProblems[] = {"sq=1,sk=1,d=1",
                                      "sq=192,sk=96,d=8",
                                      "sq=193,sk=97,d=5,dv=3",
+                                     "sq=244,sk=192,d=7",  // a last panel of few queries
                                      "hq=2,sq=500,sk=450,d=16",
                                      "b=2,hq=2,sq=400,sk=300,d=8",
                                      "sq=480,sk=480,d=8,mask=causal_tl",

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 
 ATTEST = sys.argv[1]
-# One kernel and few cases of each law outside ci/nightly, for time.
+# Outside ci/nightly the two of flash2 and few cases of each law, for time.
 NIGHTLY = "ATTEST_NIGHTLY" in os.environ
 KERNELS = ("cpu/flash2", "cpu/flash2_bf16", "cpu/standard", "cpu/loss_gradient", "sparse/block_flash2", "sparse/csr_gather") if NIGHTLY else ("cpu/flash2", "cpu/flash2_bf16")
 CASES = "60" if NIGHTLY else "2"

@@ -284,14 +284,16 @@ class Forward {
                      const Tiles& tiles) const {
     const std::int64_t d = problem_.head_dim_qk, dv = problem_.head_dim_v;
     const bool has_pairs = is_in_pairs(panels.front()), has_numbers = !is_in_pairs(panels.back());
-    const RowsView K = has_numbers ? view(*args_.K, block, tiles.K) : RowsView{};
-    const Values V = values(block, tiles.V);
-    RowsView K_pairs{}, V_pairs{tiles.V_pairs, dv, true};
+    RowsView K{tiles.K, d}, K_pairs{}, V_pairs{tiles.V_pairs, dv, true};
     if (has_pairs) {
-      K_pairs = load_column_pairs(*args_.K, pages_, block, tiles.K_pairs);
-      if (!has_numbers) words_.read(block.count * d);
-      pair_rows(V.rows.data, dv, block.count, dv, tiles.V_pairs);
+      K_pairs = load_column_pairs(*args_.K, pages_, block, tiles.K_pairs,
+                                  has_numbers ? tiles.K : nullptr);
+      words_.read(block.count * d);
+    } else {
+      K = view(*args_.K, block, tiles.K);
     }
+    const Values V = values(block, tiles.V);
+    if (has_pairs) pair_rows(V.rows.data, dv, block.count, dv, tiles.V_pairs);
     for (const PanelSums& one : panels) {
       if (!one.panel.sees_some(key, block.count)) continue;
       const std::int64_t lanes = one.panel.lanes();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 #include "core/dtype/element.hpp"
 #include "cpu/kernels/vectors/arithmetic.hpp"
@@ -178,20 +179,20 @@ void load_rows(const attest_tensor& tensor, const PageRow& pages, const RowBlock
 }
 
 RowsView load_column_pairs(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
-                           float* tile) {
+                           float* tile, float* numbers) {
   const std::int64_t columns = tensor.shape[3], stride = tensor.strides[3],
                      pairs = (columns + 1) / 2;
+  std::vector<std::uint16_t> apart(stride == 1 ? 0 : static_cast<std::size_t>(columns));
   const auto put = [&](const std::uint16_t* bits, std::int64_t row) {
+    if (stride != 1) {
+      for (std::int64_t c = 0; c < columns; ++c)
+        apart[static_cast<std::size_t>(c)] = bits[c * stride];
+      bits = apart.data();
+    }
     float* const out = tile + row * pairs;
     if (columns % 2 != 0) out[pairs - 1] = 0;
-    if (stride == 1) {
-      std::memcpy(out, bits, static_cast<std::size_t>(columns) * sizeof *bits);
-      return;
-    }
-    auto* const bytes = reinterpret_cast<char*>(out);
-    for (std::int64_t c = 0; c < columns; ++c) {
-      std::memcpy(bytes + c * std::int64_t{sizeof *bits}, bits + c * stride, sizeof *bits);
-    }
+    std::memcpy(out, bits, static_cast<std::size_t>(columns) * sizeof *bits);
+    if (numbers != nullptr) widen_bf16(bits, columns, numbers + row * columns);
   };
   for_pages(pages, rows, [&](const RowBlock& some, std::int64_t first) {
     for_rows<std::uint16_t>(tensor, some,

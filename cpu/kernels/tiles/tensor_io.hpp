@@ -54,9 +54,10 @@ RowsView view_rows(const attest_tensor& tensor, const PageRow& pages, const RowB
                    float* tile);
 
 /// Returns the rows of a tensor of bf16 in pairs of neighbouring columns, in `tile`; the last
-/// column of an odd number has 0 beside it.  [cpu/kernels/tiles/tensor_io_test]
+/// column of an odd number has 0 beside it. Where `numbers` is not null it gets them widened, as by
+/// load_rows, from the same read.  [cpu/kernels/tiles/tensor_io_test]
 RowsView load_column_pairs(const attest_tensor& tensor, const PageRow& pages, const RowBlock& rows,
-                           float* tile);
+                           float* tile, float* numbers = nullptr);
 
 /// Rows of floats to write, `stride` apart.
 struct OutputRows {

@@ -45,12 +45,14 @@ TEST_CASE("columns of bf16 are paired, an odd last one with zero", "[cpu]") {
           Problem::parse("b=2,hq=2,sq=9,d=" + std::to_string(d) + ",dtype=bf16");
       attest::testing::Call call(problem, 5, {memory, 1, 1, attest::testing::Dlse::absent});
       const std::int64_t pairs = (d + 1) / 2;
-      std::vector<float> tile(static_cast<std::size_t>(4 * pairs) + 1, -1.0f);
+      std::vector<float> tile(static_cast<std::size_t>(4 * pairs) + 1, -1.0f),
+          numbers(static_cast<std::size_t>(4 * d) + 1, -1.0f);
       const RowsView rows =
-          load_column_pairs(*call.K.abi(), {nullptr, 0}, {1, 3, 4, 1}, tile.data());
+          load_column_pairs(*call.K.abi(), {nullptr, 0}, {1, 3, 4, 1}, tile.data(), numbers.data());
       CHECK(rows.in_pairs);
       CHECK(rows.stride == pairs);
       CHECK(tile.back() == -1);
+      CHECK(numbers.back() == -1);
       for (std::int64_t r = 0; r < 4; ++r) {
         for (std::int64_t c = 0; c < 2 * pairs; ++c) {
           std::uint32_t pair = 0;
@@ -58,6 +60,9 @@ TEST_CASE("columns of bf16 are paired, an odd last one with zero", "[cpu]") {
           const auto bits = static_cast<std::uint16_t>(c % 2 == 0 ? pair & 0xffff : pair >> 16);
           const double wanted = c < d ? call.K.view()(1, 3 + r, 1, c) : 0;
           CHECK(static_cast<double>(float_from_bf16(bits)) == wanted);
+          if (c < d) {
+            CHECK(static_cast<double>(numbers[static_cast<std::size_t>(r * d + c)]) == wanted);
+          }
         }
       }
     }
