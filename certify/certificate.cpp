@@ -215,7 +215,7 @@ json kernel_json(const Registry& registry, const CampaignResult& result) {
           {"mask", result.mask ? json(*result.mask) : json(nullptr)},
           {"mask_content", result.mask_content.empty() ? json(nullptr) : json(result.mask_content)},
           {"incomplete", result.gaps},
-          {"not_judged", not_judged(result)},
+          {"not_judged", fails_as_known(result) ? result.gaps_beside : not_judged(result)},
           {"cases", result.cases},
           {"planned_cases", result.planned_cases},
           {"checks",

@@ -139,9 +139,14 @@ class Judge {
         break;
     }
     ++count.failed;
-    note_outputs(record, count);
-    if (ends_law(run_, record.verdict, record.message)) ended_.insert(&law);
     const auto fault = worker::kind_in(record.message);
+    if (!fault) note_wrong(c, record, count);
+    if (fault && worker::leaves_results(*fault)) {
+      ++count.hidden;
+    } else {
+      note_failing(law, c, record);
+    }
+    if (ends_law(run_, record.verdict, record.message)) ended_.insert(&law);
     if (!failures_.insert({&law, fault}).second) return;
     // One fault is one finding, however many laws meet it.
     if (fault) {
@@ -162,16 +167,33 @@ class Judge {
            output_of(message.substr(0, message.find('['))) != message.substr(0, message.find('['));
   }
 
-  static void note_outputs(const CheckRecord& record, LawCount& count) {
-    std::set<std::string> named = refused_outputs({record.verdict, record.message, {}});
-    count.fails_otherwise = count.fails_otherwise || named.empty() || is_of_bits(record.message);
-    count.wrong_outputs.merge(named);
+  static void note_wrong(const Case& c, const CheckRecord& record, LawCount& count) {
+    const WrongCheck check{c, record.message};
+    std::set<std::string> outputs = refused_outputs({record.verdict, record.message, {}});
+    const bool otherwise = outputs.empty() || is_of_bits(record.message);
+    if (otherwise && !count.wrong_otherwise) count.wrong_otherwise = check;
     for (const auto& [output, ratio] : record.outputs) {
-      if (ratio > 1) count.wrong_outputs.insert(output_of(output));
+      if (ratio > 1) outputs.insert(output_of(output));
     }
+    for (const std::string& output : outputs) count.wrong.try_emplace(output, check);
   }
 
-  void note_exercised(const Law& law, const Case& c, const CheckRecord& record) {
+  void note_failing(const Law& law, const Case& c, const CheckRecord& record) {
+    for (const std::string& word : words_exercised(law, c, record)) result_.failing.insert(word);
+    if (worker::kind_in(record.message)) result_.failing.insert({"lse", "dlse", "loss_dy"});
+    if (reference_laws().count(std::string(law.name)) == 0) return;
+    result_.failing_pairs.merge(pairs_of(c.problem, direction_of(law)));
+  }
+
+  static Direction direction_of(const Law& law) {
+    return law.name == "reference_forward"    ? Direction::forward
+           : law.name == "reference_backward" ? Direction::backward
+                                              : Direction::loss_gradient;
+  }
+
+  // A check that failed by a fault may have compared nothing.
+  std::vector<std::string> words_exercised(const Law& law, const Case& c,
+                                           const CheckRecord& record) const {
     std::vector<std::string> words = exercised_by(c.problem, kernel_.description.features);
     const auto compared = [&](const char* output) { return record.outputs.count(output) > 0; };
     if (compared("LSE")) words.emplace_back("lse");
@@ -183,16 +205,18 @@ class Judge {
       const bool claimed = (kernel_.description.features & of.claim) != 0;
       if (claimed && law.name == of.law) words.emplace_back(of.word);
     }
+    return words;
+  }
+
+  void note_exercised(const Law& law, const Case& c, const CheckRecord& record) {
+    const std::vector<std::string> words = words_exercised(law, c, record);
     auto& of_dtype = result_.matrix[words.front()];
     for (const std::string& word : words) {
       ++result_.exercised[word];
       ++of_dtype[word == words.front() ? "any" : word];
     }
     if (reference_laws().count(std::string(law.name)) == 0) return;
-    const Direction direction = law.name == "reference_forward"    ? Direction::forward
-                                : law.name == "reference_backward" ? Direction::backward
-                                                                   : Direction::loss_gradient;
-    result_.met.merge(pairs_of(c.problem, direction));
+    result_.met.merge(pairs_of(c.problem, direction_of(law)));
     include(c.problem, result_.sizes);
   }
 
@@ -284,6 +308,7 @@ class Campaign {
     result.planned_checks = run_.total;
     result.planned_cases = run_.planned.size();
     result.gaps = gaps_of(description(), result);
+    if (!result.findings.empty()) result.gaps_beside = gaps_beside_failures(description(), result);
     return result;
   }
 
@@ -310,13 +335,19 @@ class Campaign {
   void close_gaps() {
     constexpr int kRounds = 15;
     for (int round = 0; round < kRounds && !run_.interrupted(); ++round) {
-      const CampaignResult result = judged();
-      if (!result.findings.empty()) return;
+      const CampaignResult result = counting_failures(judged());
+      if (!all_expected(result.findings)) return;
       const std::uint64_t first = plan_.size();
       add_cases(result, static_cast<std::uint64_t>(round));
       if (plan_.size() == first) return;
       run_batches(run_, plan_, batches_of(plan_, first, laws_));
     }
+  }
+
+  bool all_expected(const std::vector<Finding>& findings) const {
+    return std::all_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+      return run_.expected.count(worker::kind_in(finding.message)) > 0;
+    });
   }
 
   void add_cases(const CampaignResult& result, std::uint64_t round) {

@@ -116,6 +116,27 @@ std::vector<std::string> gaps_of(const attest_description& description,
   return gaps;
 }
 
+CampaignResult counting_failures(CampaignResult result) {
+  for (const std::string& word : result.failing) ++result.exercised[word];
+  result.met.insert(result.failing_pairs.begin(), result.failing_pairs.end());
+  for (auto& [law, count] : result.laws) {
+    count.passed += count.failed - count.hidden;
+    count.failed = 0;
+  }
+  return result;
+}
+
+std::vector<std::string> gaps_beside_failures(const attest_description& description,
+                                              const CampaignResult& result) {
+  const CampaignResult counted = counting_failures(result);
+  std::vector<std::string> gaps = gaps_of(description, counted);
+  if (!result.chosen_law || !result.shard.whole()) return gaps;
+  for (const std::string& law : silent_laws(counted)) {
+    gaps.push_back("no case counted for the law " + law);
+  }
+  return gaps;
+}
+
 std::string_view outcome(const CampaignResult& result) {
   if (nothing_found_in_shard(result)) return result.gaps.empty() ? "shard_passed" : "incomplete";
   if (result.verdict != Verdict::passed) return name(result.verdict);
@@ -140,7 +161,8 @@ int exit_code(const std::vector<CampaignResult>& results) {
     if (fails_as_known(result)) {
       const bool undecided = std::any_of(result.findings.begin(), result.findings.end(),
                                          [](const Finding& finding) { return finding.undecided; });
-      const bool whole = !result.interrupted && !undecided && not_judged(result).empty();
+      const bool whole = !result.interrupted && !undecided && result.gaps_beside.empty() &&
+                         not_judged(result).empty();
       if (!whole && code == 0) code = kNothingProven;
       continue;
     }

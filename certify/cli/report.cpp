@@ -48,8 +48,8 @@ std::string headline(const CampaignResult& result) {
 }
 
 std::string cases_text(std::uint64_t done, std::uint64_t planned) {
-  return done == planned ? fmt::format("{} cases", thousands(done))
-                         : fmt::format("{} of {} cases", thousands(done), thousands(planned));
+  return done == planned ? counted(done, "case")
+                         : fmt::format("{} of {}", thousands(done), counted(planned, "case"));
 }
 
 void print_sampled(std::int64_t positions) {
@@ -131,7 +131,7 @@ void print_io(const ScheduleAudit& io, Detail detail) {
   if (io.fast_memory_bytes > 0) {
     fmt::print(" in {} bytes of fast memory", thousands(io.fast_memory_bytes));
   }
-  fmt::print(": {} cases counted with data, {} with the kernel's bits\n", thousands(io.cases),
+  fmt::print(": {} counted with data, {} with the kernel's bits\n", counted(io.cases, "case"),
              thousands(io.equal_bits));
   if (detail == Detail::whole && !io.table.empty()) print_table(io);
   if (detail == Detail::summary) print_nearness(io);
@@ -180,9 +180,7 @@ void print_laws(const std::map<std::string, LawCount>& laws, Detail detail) {
 void print_not_claimed(const std::map<std::string, std::uint64_t>& missing) {
   std::vector<std::string> features;
   for (const auto& [feature, count] : missing) {
-    const char* unit = count == 1 ? "check" : "checks";
-    features.push_back(count == 0 ? feature
-                                  : fmt::format("{} ({} {})", feature, thousands(count), unit));
+    features.push_back(count == 0 ? feature : feature + " (" + counted(count, "check") + ")");
   }
   if (!features.empty()) fmt::print("  not covered: {}\n", fmt::join(features, ", "));
 }
@@ -202,8 +200,8 @@ void print_sizes(const SizesByKind& sizes, Detail detail) {
 }  // namespace
 
 void print_result(const attest_kernel& kernel, const CampaignResult& result, Detail detail) {
-  fmt::print("{}  {}  ({}, {} checks passed, {} vacuous)\n", bold(result.kernel), headline(result),
-             cases_text(result.cases, result.planned_cases), thousands(result.passed()),
+  fmt::print("{}  {}  ({}, {} passed, {} vacuous)\n", bold(result.kernel), headline(result),
+             cases_text(result.cases, result.planned_cases), counted(result.passed(), "check"),
              thousands(result.vacuous()));
   if (result.mask) {
     fmt::print("  on the mask {} alone: certifies no other\n", printable(*result.mask));
@@ -234,7 +232,8 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
   }
   print_sizes(result.sizes, detail);
   const std::vector<std::string> missed = unexercised(kernel.description, result);
-  if (!missed.empty() && outcome(result) != "incomplete" && result.shard.whole()) {
+  const bool told_as_gaps = outcome(result) == "incomplete" || fails_as_known(result);
+  if (!missed.empty() && !told_as_gaps && result.shard.whole()) {
     fmt::print("  claimed, never exercised: {}\n", fmt::join(missed, " "));
   }
   print_not_claimed(result.not_claimed);
@@ -245,11 +244,14 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
     fmt::print("  loaded in a call: {}\n", printable(file));
   });
   print_some(result.refused, detail, [](const Refusal& one) {
-    fmt::print("  {} ({} {}), first: {}\n", warning(printable(one.message)), thousands(one.checks),
-               one.checks == 1 ? "check" : "checks", one.example);
+    fmt::print("  {} ({}), first: {}\n", warning(printable(one.message)),
+               counted(one.checks, "check"), one.example);
   });
   const bool incomplete = outcome(result) == "incomplete" || result.interrupted;
-  print_some(incomplete ? result.gaps : not_judged(result), detail,
+  print_some(fails_as_known(result) ? result.gaps_beside
+             : incomplete           ? result.gaps
+                                    : not_judged(result),
+             detail,
              [](const std::string& gap) { fmt::print("  {} {}\n", warning("incomplete:"), gap); });
   if (result.io) print_io(*result.io, detail);
   if (result.io_backward) print_io(*result.io_backward, detail);
@@ -269,9 +271,8 @@ void print_total(const std::vector<CampaignResult>& results) {
   }
   std::vector<std::string> counts;
   for (const auto& [word, count] : outcomes) counts.push_back(fmt::format("{} {}", count, word));
-  fmt::print("{} kernels: {}; {} cases, {} checks passed, {} {}\n", results.size(),
-             fmt::join(counts, ", "), thousands(cases), thousands(checks), findings,
-             findings == 1 ? "finding" : "findings");
+  fmt::print("{} kernels: {}; {}, {} passed, {}\n", results.size(), fmt::join(counts, ", "),
+             counted(cases, "case"), counted(checks, "check"), counted(findings, "finding"));
 }
 
 void print_known(const std::vector<KnownOutcome>& outcomes,

@@ -115,9 +115,9 @@ class Shrinker {
   void note_state(const std::vector<Case>& sequence) {
     constexpr auto kMostChecks = static_cast<int>(kBatchLength + kLongSoak);
     const auto checks = worker::checks_until_failure(law_, kernel_, finding_.shrunk, kMostChecks);
+    if (fault_ != worker::FaultKind::hang && checks && note_chance(*checks, kMostChecks)) return;
     if (checks == 1) return;
     if (checks) {
-      if (note_chance(*checks, kMostChecks)) return;
       finding_.checks = *checks;
       finding_.message =
           "state: check " + std::to_string(*checks) +

@@ -95,29 +95,57 @@ bool is_listed(const std::vector<KnownFailure>& known, const CampaignResult& res
   });
 }
 
+// The first check of a law that fails otherwise than a finding does; null where all fail alike.
+const WrongCheck* other_failure(const Finding& finding, const LawCount& count) {
+  for (const auto& [output, check] : count.wrong) {
+    if (finding.outputs.count(output) == 0) return &check;
+  }
+  return count.wrong_otherwise ? &*count.wrong_otherwise : nullptr;
+}
+
 // Tells whether a law that fails with a finding fails as that does alone: a mistake in dQ makes
 // neither O wrong nor two equal calls differ.
 bool goes_with(const Finding& finding, const std::string& law, const CampaignResult& result) {
   if (!kind_of(finding).empty()) return reference_laws().count(law) == 0;
-  const auto found = result.laws.find(law);
-  if (found == result.laws.end() || found->second.fails_otherwise) return false;
-  const std::set<std::string>& wrong = found->second.wrong_outputs;
-  return std::includes(finding.outputs.begin(), finding.outputs.end(), wrong.begin(), wrong.end());
+  return result.laws.count(law) > 0 && other_failure(finding, result.laws.at(law)) == nullptr;
 }
 
-// The lines that a finding needs besides that of its own law.
-std::vector<std::string> lines_lacking(const std::vector<KnownFailure>& known,
-                                       const Finding& finding, const CampaignResult& result) {
+// The laws for which a finding needs lines besides that of its own law.
+std::vector<std::string> laws_lacking(const std::vector<KnownFailure>& known,
+                                      const Finding& finding, const CampaignResult& result) {
   const std::string kind = kind_of(finding);
-  std::vector<std::string> lines;
+  std::vector<std::string> laws;
   for (const std::string& law : finding.also) {
     const bool has_line = std::any_of(known.begin(), known.end(), [&](const KnownFailure& one) {
       return one.law == law && one.kind == kind && is_of_kernel(one, result.kernel);
     });
-    if (has_line || goes_with(finding, law, result)) continue;
-    lines.push_back(result.kernel + " " + law + (kind.empty() ? "" : " " + kind));
+    if (!has_line && !goes_with(finding, law, result)) laws.push_back(law);
   }
-  return lines;
+  return laws;
+}
+
+// Tells what laws find that fail with a finding, but not as it does, each output once; and the
+// lines that the list lacks.
+std::vector<std::string> hints_for(const Finding& finding, const CampaignResult& result,
+                                   const std::vector<std::string>& laws) {
+  const std::string kind = kind_of(finding);
+  std::vector<std::string> told;
+  std::set<std::string> outputs;
+  std::string lines;
+  for (const std::string& law : laws) {
+    lines += (lines.empty() ? "" : "; ") + result.kernel + " " + law;
+    if (!kind.empty()) lines += " " + kind;
+    const auto count = result.laws.find(law);
+    if (!kind.empty() || count == result.laws.end()) continue;
+    const WrongCheck* const other = other_failure(finding, count->second);
+    if (other == nullptr) continue;
+    const std::string output = other->message.substr(0, other->message.find('['));
+    if (!outputs.insert(output).second) continue;
+    told.push_back(fmt::format("listed, but {} finds more than it: {}; {}", law, other->message,
+                               reproduce_line(result.kernel, law, other->c, 1, finding.isolation)));
+  }
+  told.push_back("of the same cause, these lines are lacking in the list: " + lines);
+  return told;
 }
 
 bool occurs(const KnownFailure& known, const Finding& finding) {
@@ -240,13 +268,12 @@ std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
   for (CampaignResult& result : results) {
     for (Finding& finding : result.findings) {
       const bool has_line = is_listed(known, result, finding);
-      const auto lacking = lines_lacking(known, finding, result);
+      const std::vector<std::string> lacking = laws_lacking(known, finding, result);
       finding.known = has_line && lacking.empty();
       if (has_line && !lacking.empty()) {
-        finding.evidence.hints.push_back(fmt::format(
-            "listed, but laws fail with it in more than it does; of the same cause, they "
-            "need lines, too: {}",
-            fmt::join(lacking, "; ")));
+        const auto hints = hints_for(finding, result, lacking);
+        auto& told = finding.evidence.hints;
+        told.insert(told.end(), hints.begin(), hints.end());
       }
       const bool in_part = result.interrupted || !result.shard.whole();
       finding.undecided = !finding.known && in_part && finding.verdict == Verdict::violated &&

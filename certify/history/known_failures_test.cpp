@@ -36,7 +36,7 @@ CampaignResult failing(const std::string& message = "O is 1, exact 2") {
   finding.also = {"mask_forms"};
   finding.outputs = {"O"};
   result.laws["mask_forms"].failed = 1;
-  result.laws["mask_forms"].wrong_outputs = {"O"};
+  result.laws["mask_forms"].wrong = {{"O", {}}};
   result.findings.push_back(finding);
   return result;
 }
@@ -133,17 +133,23 @@ TEST_CASE("a listed law does not cover a finding that it fails with", "[known]")
 TEST_CASE("what fails with a listed finding, but not as it does, needs a line", "[known]") {
   const std::string line = "lib.so:x ones\n";
   std::vector<CampaignResult> results{failing()};
-  results[0].laws["mask_forms"].wrong_outputs = {"LSE", "O"};
+  const WrongCheck other{{Problem::parse("sq=3,d=2"), proptest::Values::normal, 5, 1},
+                         "outside the proved bound: LSE[batch=0] is 1, exact 2"};
+  results[0].laws["mask_forms"].wrong["LSE"] = other;
   mark_known(known(line), results);
   CHECK_FALSE(results[0].findings[0].known);
   CHECK(exit_code(results) == 1);
-  REQUIRE(results[0].findings[0].evidence.hints.size() == 1);
-  CHECK_THAT(results[0].findings[0].evidence.hints[0],
-             Catch::EndsWith("they need lines, too: ./build/lib.so:x mask_forms"));
+  const auto& hints = results[0].findings[0].evidence.hints;
+  REQUIRE(hints.size() == 2);
+  CHECK_THAT(hints[0],
+             Catch::StartsWith("listed, but mask_forms finds more than it: outside the "
+                               "proved bound: LSE[batch=0] is 1, exact 2; attest check") &&
+                 Catch::Contains("sq=3,") && Catch::Contains("--law mask_forms --seed 5"));
+  CHECK_THAT(hints[1], Catch::EndsWith("lacking in the list: ./build/lib.so:x mask_forms"));
   mark_known(known(line + "lib.so:x mask_forms\n"), results);
   CHECK(exit_code(results) == 0);
   results = {failing()};
-  results[0].laws["mask_forms"].fails_otherwise = true;  // its bits alone
+  results[0].laws["mask_forms"].wrong_otherwise = other;  // its bits alone
   mark_known(known(line), results);
   CHECK(exit_code(results) == 1);
   // A law against the reference that meets the fault may meet another one of its kind.
@@ -155,6 +161,37 @@ TEST_CASE("what fails with a listed finding, but not as it does, needs a line", 
   CHECK(exit_code(results) == 1);
   mark_known(known("lib.so:x ones crash\nlib.so:x reference_forward crash\n"), results);
   CHECK(exit_code(results) == 0);
+}
+
+TEST_CASE("a listed fault hides no results", "[known]") {
+  attest_description description{};
+  description.dtypes = 1U << ATTEST_F32;
+  CampaignResult result = failing("printed: 3 bytes");
+  result.claimed = {"a b"};
+  result.findings[0].also.clear();
+  result.laws.erase("mask_forms");
+  result.laws["ones"].hidden = 1;
+  // Its results were not judged: neither the claim nor the pair nor the law.
+  CHECK(gaps_beside_failures(description, result) ==
+        std::vector<std::string>{"claimed, never exercised: f32",
+                                 "no case counted for the law ones",
+                                 "never met together in 1 of 1 claimed pairs, first: a b"});
+  std::vector<CampaignResult> results{result};
+  mark_known(known("lib.so:x ones printed\n"), results);
+  CHECK(exit_code(results) == 0);
+  results[0].gaps_beside = gaps_beside_failures(description, results[0]);
+  CHECK(exit_code(results) == 3);
+  // Wrong results were judged, and a crash leaves none.
+  results[0].laws["ones"].hidden = 0;
+  results[0].failing = {"f32"};
+  results[0].failing_pairs = {"a b"};
+  results[0].gaps_beside = gaps_beside_failures(description, results[0]);
+  CHECK(results[0].gaps_beside.empty());
+  CHECK(exit_code(results) == 0);
+  results[0].chosen_law = "ones";
+  results[0].laws["ones"].hidden = 1;
+  CHECK(gaps_beside_failures(description, results[0]) ==
+        std::vector<std::string>{"no case counted for the law ones"});
 }
 
 attest_status shifted_rows(const void*, const attest_forward_args* args) {
@@ -194,7 +231,7 @@ TEST_CASE("a known mistake in backward excuses none in forward, nor the reverse"
   decltype(backward) no_backward = nullptr;
   const std::string of_forward = "both reference_forward\n",
                     of_backward = "both reference_backward\n";
-  CHECK(code(no_forward, backward, of_backward) == 0);
+  CHECK(code(no_forward, backward, of_backward) == 3);  // so few cases certify nothing
   CHECK(code(forward, backward, of_backward) == 1);
   CHECK(code(forward, backward, of_forward) == 1);
   CHECK(code(forward, no_backward, of_backward) == 1);

@@ -391,9 +391,8 @@ std::vector<Change> compared(const json& before, const json& after) {
 // Throws InvalidProblem where an object has a member twice, or a byte 0 is there: readers differ on
 // which one counts, and on where the text ends.
 json parsed_once(const std::string& text) {
-  if (text.find('\0') != std::string::npos) throw InvalidProblem("holds a byte 0");
   std::vector<std::set<std::string>> open;  // members of the objects around the place
-  return json::parse(text, [&open](int, json::parse_event_t event, const json& parsed) {
+  json whole = json::parse(text, [&open](int, json::parse_event_t event, const json& parsed) {
     if (event == json::parse_event_t::object_start) open.emplace_back();
     if (event == json::parse_event_t::object_end) open.pop_back();
     if (event == json::parse_event_t::key) {
@@ -405,6 +404,8 @@ json parsed_once(const std::string& text) {
     }
     return true;
   });
+  if (text.find('\0') != std::string::npos) throw InvalidProblem("holds a byte 0");
+  return whole;
 }
 
 }  // namespace

@@ -237,6 +237,18 @@ class Findings(unittest.TestCase):
             self.assertEqual(code, 0, text)
             self.assertIn("known failures: 2 of 2 occur", text)
 
+    def test_results_behind_a_known_fault(self):
+        """Results of calls with a listed fault are not judged: where no others are, nothing is known of the law."""
+        kernel = misbehaving("print")
+        with tempfile.TemporaryDirectory() as folder:
+            known = os.path.join(folder, "known.txt")
+            pathlib.Path(known).write_text(f"{kernel} reference_forward printed\n")
+            code, text, _ = attest("certify", kernel, "--only", "reference_forward", "--cases", "4", *SMALL,
+                                   "--known-failures", known)
+        self.assertEqual(code, 3, text)
+        self.assertIn("known failure: listed, does not fail the run", text)
+        self.assertIn("incomplete: no case counted for the law reference_forward", text)
+
     def test_hang(self):
         text = self.found("hang", "hang", 4, "--timeout", "1")
         self.assertIn("a call that is slow and does return needs a longer --timeout", text)

@@ -15,4 +15,10 @@ std::string thousands(Integer number) {
   return digits_apart(std::to_string(number));
 }
 
+/// Returns the number and its noun: "1 case", "2,000 cases".  [core/text/thousands_test]
+template <std::integral Integer>
+std::string counted(Integer number, const std::string& noun) {
+  return thousands(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
 }  // namespace attest

@@ -19,5 +19,11 @@ TEST_CASE("thousands are set apart", "[core]") {
   CHECK(thousands(std::numeric_limits<std::uint64_t>::max()) == "18,446,744,073,709,551,615");
 }
 
+TEST_CASE("one is counted without s", "[core]") {
+  CHECK(counted(0, "case") == "0 cases");
+  CHECK(counted(1, "case") == "1 case");
+  CHECK(counted(std::uint64_t{2000}, "case") == "2,000 cases");
+}
+
 }  // namespace
 }  // namespace attest

@@ -110,11 +110,12 @@ void print_score(const std::vector<DefectScore>& scores) {
       continue;
     }
     if (!score.caught) {
-      fmt::print("{:<32} {} in {} cases\n", score.kernel, bad("NOT CAUGHT"), score.cases);
+      fmt::print("{:<32} {} in {}\n", score.kernel, bad("NOT CAUGHT"),
+                 counted(score.cases, "case"));
       continue;
     }
-    fmt::print("{:<32} {} by {} after {} cases\n", score.kernel, good("caught"), score.caught->law,
-               score.cases);
+    fmt::print("{:<32} {} by {} after {}\n", score.kernel, good("caught"), score.caught->law,
+               counted(score.cases, "case"));
     fmt::print("  shrunk to {} values={}{}\n", score.caught->shrunk.problem.to_string(),
                proptest::name(score.caught->shrunk.values), how_small(score));
     if (!score.accepted.empty())
@@ -130,11 +131,12 @@ void print_cheats(const std::vector<CheatScore>& scores) {
       continue;
     }
     if (!one.score.caught) {
-      fmt::print("{:<32} {} in {} cases\n", one.score.kernel, bad("NOT CAUGHT"), one.score.cases);
+      fmt::print("{:<32} {} in {}\n", one.score.kernel, bad("NOT CAUGHT"),
+                 counted(one.score.cases, "case"));
       continue;
     }
-    fmt::print("{:<32} {} by {} after {} cases\n", one.score.kernel, good("caught"),
-               one.score.caught->law, one.score.cases);
+    fmt::print("{:<32} {} by {} after {}\n", one.score.kernel, good("caught"),
+               one.score.caught->law, counted(one.score.cases, "case"));
     for (const Suspicion& suspicion : one.suspicions) {
       fmt::print("  seen: it {}\n", suspicion.statement);
     }

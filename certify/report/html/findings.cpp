@@ -8,6 +8,7 @@
 #include "certify/report/html/charts.hpp"
 #include "certify/report/html/markup.hpp"
 #include "certify/report/html/verdicts.hpp"
+#include "core/text/thousands.hpp"
 
 namespace attest::certify {
 namespace {
@@ -69,10 +70,8 @@ std::string findings_html(const json& findings, const json& schedule) {
   std::string html;
   for (std::size_t k = 0; k < findings.size(); ++k) {
     if (k == kInFull) {
-      html += fmt::format(
-          "<details class=\"more\"><summary class=\"plain\">{} more {}"
-          "</summary>",
-          findings.size() - k, findings.size() - k == 1 ? "finding" : "findings");
+      html += fmt::format("<details class=\"more\"><summary class=\"plain\">{} more</summary>",
+                          counted(findings.size() - k, "finding"));
     }
     html += finding_html(findings[k], schedule);
   }

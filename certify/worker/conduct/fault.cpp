@@ -73,6 +73,11 @@ const std::vector<FaultKind>& all_fault_kinds() {
   return kinds;
 }
 
+bool leaves_results(FaultKind kind) {
+  return verdict_of(kind) == Verdict::violated && kind != FaultKind::failed &&
+         kind != FaultKind::workspace_size;
+}
+
 Verdict verdict_of(FaultKind kind) {
   switch (kind) {
     case FaultKind::crash:

@@ -76,6 +76,9 @@ const std::vector<FaultKind>& all_fault_kinds();
 /// `violated`.
 Verdict verdict_of(FaultKind kind);
 
+/// Tells whether a call with the fault returned results, which were not judged.
+bool leaves_results(FaultKind kind);
+
 struct Fault {
   FaultKind kind = FaultKind::crash;
   std::string detail;
