@@ -1,5 +1,6 @@
 #include "certify/files.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -24,6 +25,18 @@ bool takes_files(const std::filesystem::path& folder) {
   const bool made = std::ofstream(probe).is_open();
   std::remove(probe.c_str());
   return made;
+}
+
+// A file put in the place of such a one would leave what is printed without a name.
+bool is_printed_to(const std::filesystem::path& file) {
+  struct stat asked {
+  }, stream{};
+  if (stat(file.c_str(), &asked) != 0) return false;
+  const auto goes_there = [&](int descriptor) {
+    return fstat(descriptor, &stream) == 0 && stream.st_dev == asked.st_dev &&
+           stream.st_ino == asked.st_ino;
+  };
+  return goes_there(STDOUT_FILENO) || goes_there(STDERR_FILENO);
 }
 
 }  // namespace
@@ -70,6 +83,11 @@ void require_writable(const std::string& path) {
   if (type == Type::regular && is_machine_code(target)) {
     throw InvalidProblem("cannot write '" + path +
                          "': it is a library or program; pass the name of another file");
+  }
+  if (type == Type::regular && is_printed_to(target)) {
+    throw InvalidProblem("cannot write '" + path +
+                         "': the standard output or error goes there; pass the name of another "
+                         "file");
   }
   if (type == Type::not_found || type == Type::regular) return;
   throw InvalidProblem("cannot write '" + path + "': it is a " +

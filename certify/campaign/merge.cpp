@@ -107,7 +107,10 @@ MergedCampaign merged_campaign(const std::vector<ShardCertificate>& shards, Shar
   const json mask = header.value("mask", json(nullptr));
   if (mask.is_object()) merged.options.mask = parse_campaign_mask(mask.at("spelling"));
   merged.options.problems = header.at("problems").get<std::vector<std::string>>();
-  for (const json& kernel : header.at("kernels")) merged.kernels.push_back(kernel.at("kernel"));
+  for (const json& kernel : header.at("kernels")) {
+    merged.kernels.push_back(kernel.at("kernel"));
+    merged.isolation.push_back(kernel.at("isolation"));
+  }
   return merged;
 }
 

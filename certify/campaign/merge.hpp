@@ -13,6 +13,7 @@ namespace attest::certify {
 struct MergedCampaign {
   CampaignOptions options;
   std::vector<std::string> kernels;
+  std::vector<std::string> isolation;     // options of each, as the line of a finding has them
   nlohmann::json header;                  // as campaign_header gives it for the whole
   std::map<std::string, double> seconds;  // of the shards of a kernel together
 };

@@ -51,6 +51,18 @@ void add_isolation_options(CLI::App& command, IsolationOptions& options) {
       ->check(CLI::Range(std::uint64_t{0}, kMostMib));
 }
 
+void read_isolation(const std::string& words, IsolationOptions& options) {
+  CLI::App reader;
+  reader.add_flag("--emulate", options.emulate);
+  add_isolation_options(reader, options);
+  add_function_options(reader, options.functions);
+  try {
+    reader.parse(words);
+  } catch (const CLI::Error& error) {
+    throw InvalidProblem("the options '" + words + "' of a shard: " + error.what());
+  }
+}
+
 bool names_library(const std::string& word) {
   const std::string path = split(word).path;
   const auto begins = [&](const char* text) { return path.rfind(text, 0) == 0; };

@@ -29,6 +29,10 @@ struct IsolationOptions {
 /// --isolate, --timeout and --memory-limit.
 void add_isolation_options(CLI::App& command, IsolationOptions& options);
 
+/// Sets the options that words give as the line of a finding does: " --emulate --timeout 1". Throws
+/// InvalidProblem for others.  [certify/cli/tests/pipelines_test]
+void read_isolation(const std::string& words, IsolationOptions& options);
+
 /// Tells whether a word given as kernel is a shared library, "./libmine.so" or "./libmine.so:name".
 bool names_library(const std::string& word);
 

@@ -185,6 +185,12 @@ void print_not_claimed(const std::map<std::string, std::uint64_t>& missing) {
   if (!features.empty()) fmt::print("  not covered: {}\n", fmt::join(features, ", "));
 }
 
+std::uint64_t hidden_checks(const CampaignResult& result) {
+  std::uint64_t sum = 0;
+  for (const auto& [law, count] : result.laws) sum += count.hidden;
+  return sum;
+}
+
 void print_sizes(const SizesByKind& sizes, Detail detail) {
   if (sizes.empty()) return;
   if (detail == Detail::summary) {
@@ -253,6 +259,10 @@ void print_result(const attest_kernel& kernel, const CampaignResult& result, Det
                                     : not_judged(result),
              detail,
              [](const std::string& gap) { fmt::print("  {} {}\n", warning("incomplete:"), gap); });
+  if (const std::uint64_t hidden = hidden_checks(result); hidden > 0 && fails_as_known(result)) {
+    fmt::print("  not judged: the results of {} that met a listed fault\n",
+               counted(hidden, "check"));
+  }
   if (result.io) print_io(*result.io, detail);
   if (result.io_backward) print_io(*result.io_backward, detail);
   for (const Finding& finding : result.findings) print_finding(result.kernel, finding);

@@ -248,6 +248,7 @@ class Findings(unittest.TestCase):
         self.assertEqual(code, 3, text)
         self.assertIn("known failure: listed, does not fail the run", text)
         self.assertIn("incomplete: no case counted for the law reference_forward", text)
+        self.assertRegex(text, r"not judged: the results of \d+ checks that met a listed fault")
 
     def test_hang(self):
         text = self.found("hang", "hang", 4, "--timeout", "1")

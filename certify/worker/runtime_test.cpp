@@ -71,6 +71,15 @@ TEST_CASE("a library that takes its process's own descriptors is refused with th
                                     "process is called by (3, 4, 5)"));
 }
 
+#if defined(__x86_64__)
+TEST_CASE("a library that flushes denormals since it was loaded is told how it was linked") {
+  const IsolatedKernels kernels = isolate_library(plugin("loading_flushes"), limits());
+  CHECK_THAT(checked(kernel_called(kernels, "quiet")).message,
+             Catch::StartsWith("floating_point: denormals or exceptions are handled otherwise, "
+                               "since the library was loaded (-ffast-math and -Ofast do that"));
+}
+#endif
+
 TEST_CASE("what a library prints and closes while it loads is not charged to a call") {
   const IsolatedKernels kernels = isolate_library(plugin("loading"), limits());
   const auto message = [&](const char* name) {

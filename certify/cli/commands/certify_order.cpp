@@ -76,8 +76,13 @@ std::map<std::string, FailedChecks> failed_before(
   }
 }
 
-void load_shards(const CertifyOptions& options, Kernels& known, Order& order) {
+// Kernels are called as those of the shards were.
+void load_shards(const Registry& registry, const CertifyOptions& options, Kernels& known,
+                 Order& order) {
   const MergedCampaign merged = merge_shards(options.merge, order.journal);
+  IsolationOptions isolation = options.isolation;
+  for (const std::string& words : merged.isolation) read_isolation(words, isolation);
+  known = Kernels(registry, isolation);
   order.campaign = merged.options;
   order.seconds = merged.seconds;
   for (const std::string& name : merged.kernels) order.kernels.push_back(&known.find_one(name));
@@ -196,7 +201,7 @@ void load_order(const Registry& registry, const CertifyOptions& options, Kernels
   if (options.merge.empty()) {
     load_options(registry, options, known, order);
   } else {
-    load_shards(options, known, order);
+    load_shards(registry, options, known, order);
     order.first = failed_before(options, order.kernels);
   }
   order.campaign.jobs = options.jobs;

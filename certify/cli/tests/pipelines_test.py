@@ -214,6 +214,30 @@ class Pipelines(unittest.TestCase):
         refused = self.attest("certify", *GOOD, "--estimate", "--out", "c.json", code=2)
         self.assertIn("--estimate and --out together", refused.stderr)
 
+    def test_merge_takes_options(self):
+        """Takes the options of the worker processes from the shards: nobody names them twice."""
+        for part in "12":
+            self.attest("certify", LIBRARY, "--only", "ones", "--cases", "4", "--timeout", "7", "--memory-limit", "2048",
+                        "--shard", f"{part}/2", "--out", f"{part}.json")
+        self.attest("certify", "--merge", "1.json", "2.json", "--out", "c.json")
+        self.attest("certify", "--merge", "1.json", "2.json", "--timeout", "7")
+        whole = json.loads(self.read("2.json"))
+        del whole["sha256"]
+        whole["journal"]["campaign"]["kernels"][0]["isolation"] = " --tier full"
+        self.write("2.json", json.dumps(whole))
+        self.attest("certify", "--merge", "1.json", "2.json", code=2)
+
+    def test_where_it_prints(self):
+        """Refuses the file that the output goes to, and keeps it."""
+        for option in ("--out", "--junit", "--markdown", "--resume"):
+            printed = os.path.join(self.folder, "ci.log")
+            with open(printed, "wb") as log:
+                done = subprocess.run([ATTEST, "certify", *GOOD, option, "/dev/stdout"], stdout=log,
+                                      stderr=subprocess.PIPE, text=True, cwd=self.folder)
+            self.assertEqual(done.returncode, 2, option)
+            self.assertIn("cannot write '/dev/stdout': the standard output or error goes there", done.stderr)
+            self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("ci.log")], ["ci.log"])
+
     def test_remarks(self):
         done = self.attest("certify", *BROKEN, "--github", "--sarif", "f.sarif", "--markdown", "m.md",
                            "--source", "src/mine.cu:7", "--out", "c.json", code=1)

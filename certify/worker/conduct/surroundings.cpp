@@ -157,6 +157,7 @@ void Surroundings::loaded() {
   for (std::size_t descriptor = 0; descriptor < now.size(); ++descriptor) {
     if (now[descriptor] != files_[descriptor]) files_[descriptor].reset();
   }
+  loaded_control_word_ = floating_point_control();
   locale_ = current_locale();
   directory_ = current_directory();
   environment_ = environment();
@@ -271,8 +272,14 @@ std::optional<Fault> Surroundings::change(std::uint32_t may_change) {
     return Fault{FaultKind::floating_point, "rounding mode " + std::to_string(rounding_) +
                                                 " became " + std::to_string(rounding)};
   }
-  if (floating_point_control() != control_word_) {
-    return Fault{FaultKind::floating_point, "denormals or exceptions are handled otherwise"};
+  if (const std::uint64_t now = floating_point_control(); now != control_word_) {
+    return Fault{
+        FaultKind::floating_point,
+        std::string("denormals or exceptions are handled otherwise") +
+            (now == loaded_control_word_
+                 ? ", since the library was loaded (-ffast-math and -Ofast do that when it "
+                   "is linked with them: compile with them, link without),"
+                 : "")};
   }
   const auto became = [](const std::string& before, const std::string& now) {
     return "'" + before + "' became '" + now + "'";

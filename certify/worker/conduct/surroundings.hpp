@@ -74,7 +74,7 @@ class Surroundings {
   std::uint64_t data_limit_bytes_;
   pid_t pid_;
   int rounding_;
-  std::uint64_t control_word_;
+  std::uint64_t control_word_, loaded_control_word_ = 0;
   std::string locale_, directory_;
   std::vector<std::string> environment_;
   std::vector<SignalAction> actions_;
