@@ -27,10 +27,11 @@ bool takes_files(const std::filesystem::path& folder) {
   return made;
 }
 
-// A file put in the place of such a one would leave what is printed without a name.
+}  // namespace
+
 bool is_printed_to(const std::filesystem::path& file) {
-  struct stat asked {
-  }, stream{};
+  struct stat asked {};
+  struct stat stream {};
   if (stat(file.c_str(), &asked) != 0) return false;
   const auto goes_there = [&](int descriptor) {
     return fstat(descriptor, &stream) == 0 && stream.st_dev == asked.st_dev &&
@@ -38,8 +39,6 @@ bool is_printed_to(const std::filesystem::path& file) {
   };
   return goes_there(STDOUT_FILENO) || goes_there(STDERR_FILENO);
 }
-
-}  // namespace
 
 bool is_machine_code(const std::filesystem::path& file) {
   char first[4] = {};
@@ -84,6 +83,7 @@ void require_writable(const std::string& path) {
     throw InvalidProblem("cannot write '" + path +
                          "': it is a library or program; pass the name of another file");
   }
+  // A file put in its place would leave what is printed without a name.
   if (type == Type::regular && is_printed_to(target)) {
     throw InvalidProblem("cannot write '" + path +
                          "': the standard output or error goes there; pass the name of another "

@@ -16,9 +16,13 @@ bool is_machine_code(const std::filesystem::path& file);
 
 /// Throws InvalidProblem unless a regular file can be written at `path`, after following symbolic
 /// links: a directory, device, pipe or socket is refused, and a library or program (ELF) that would
-/// be lost. Creates nothing there.
+/// be lost, or the file where the standard output or error goes. Creates nothing there.
 /// [certify/files_test "only regular files are written"]
 void require_writable(const std::string& path);
+
+/// Tells whether the file is where the standard output or error goes.
+/// [certify/cli/tests/pipelines_test]
+bool is_printed_to(const std::filesystem::path& file);
 
 /// Writes to a temporary name beside the file, then renames: it is old, new or absent, never half.
 /// A symbolic link stays and its target is written. Throws InvalidProblem when that fails.

@@ -281,7 +281,7 @@ std::vector<std::string> earlier_files(const std::string& certificate, const Rep
                [](const std::string& path) {
                  std::error_code none;
                  return !path.empty() && std::filesystem::is_regular_file(path, none) &&
-                        !is_step_summary(path) && !is_machine_code(path);
+                        !is_step_summary(path) && !is_machine_code(path) && !is_printed_to(path);
                });
   return earlier;
 }

@@ -144,7 +144,7 @@ std::vector<std::string> hints_for(const Finding& finding, const CampaignResult&
     told.push_back(fmt::format("listed, but {} finds more than it: {}; {}", law, other->message,
                                reproduce_line(result.kernel, law, other->c, 1, finding.isolation)));
   }
-  told.push_back("of the same cause, these lines are lacking in the list: " + lines);
+  told.push_back("if the cause is the same, these lines are lacking in the list: " + lines);
   return told;
 }
 
@@ -266,6 +266,8 @@ ExpectedKinds expected_kinds(const std::vector<KnownFailure>& known, const std::
 std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
                                      std::vector<CampaignResult>& results) {
   for (CampaignResult& result : results) {
+    // A fault makes no other call's results wrong.
+    const bool may_be_wrong = expected_kinds(known, result.kernel).count(std::nullopt) > 0;
     for (Finding& finding : result.findings) {
       const bool has_line = is_listed(known, result, finding);
       const std::vector<std::string> lacking = laws_lacking(known, finding, result);
@@ -277,7 +279,7 @@ std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
       }
       const bool in_part = result.interrupted || !result.shard.whole();
       finding.undecided = !finding.known && in_part && finding.verdict == Verdict::violated &&
-                          kind_of(finding).empty() && has_entry(known, result.kernel);
+                          kind_of(finding).empty() && may_be_wrong;
     }
   }
   std::vector<KnownOutcome> outcomes;

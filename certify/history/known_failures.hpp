@@ -57,8 +57,9 @@ ExpectedKinds expected_kinds(const std::vector<KnownFailure>& known, const std::
 /// fault are; and each law that fails with it, unless that fails in no other outputs than the
 /// finding's smallest case. A law against the reference that meets the same fault is listed by
 /// itself. Where one is not, a hint of the finding has the lines that it needs. Wrong results that
-/// are not listed, of a kernel that is, are undecided where the campaign ended early, and in a
-/// shard: the laws that fail of one cause were not folded. [certify/history/known_failures_test]
+/// are not listed, of a kernel of which others are, are undecided where the campaign ended early,
+/// and in a shard: the laws that fail of one cause were not folded.
+/// [certify/history/known_failures_test]
 std::vector<KnownOutcome> mark_known(const std::vector<KnownFailure>& known,
                                      std::vector<CampaignResult>& results);
 

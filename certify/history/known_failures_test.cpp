@@ -253,6 +253,10 @@ TEST_CASE("a shard tells no cause apart", "[known]") {
   mark_known(known("lib.so:x reference_forward\n"), results);
   CHECK(results[0].findings[0].undecided);
   CHECK(exit_code(results) == 3);
+  // A listed fault makes no results of other calls wrong.
+  mark_known(known("lib.so:x reference_forward printed\n"), results);
+  CHECK_FALSE(results[0].findings[0].undecided);
+  CHECK(exit_code(results) == 1);
 }
 
 TEST_CASE("a byte 0 in the list is refused", "[known]") {

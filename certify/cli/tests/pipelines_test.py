@@ -236,6 +236,7 @@ class Pipelines(unittest.TestCase):
                                       stderr=subprocess.PIPE, text=True, cwd=self.folder)
             self.assertEqual(done.returncode, 2, option)
             self.assertIn("cannot write '/dev/stdout': the standard output or error goes there", done.stderr)
+            self.assertNotIn("of an earlier run", done.stderr)
             self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("ci.log")], ["ci.log"])
 
     def test_remarks(self):
