@@ -180,6 +180,7 @@ class Judge {
 
   void note_failing(const Law& law, const Case& c, const CheckRecord& record) {
     for (const std::string& word : words_exercised(law, c, record)) result_.failing.insert(word);
+    // A check that failed by a fault may have compared nothing.
     if (worker::kind_in(record.message)) result_.failing.insert({"lse", "dlse", "loss_dy"});
     if (reference_laws().count(std::string(law.name)) == 0) return;
     result_.failing_pairs.merge(pairs_of(c.problem, direction_of(law)));
@@ -191,7 +192,6 @@ class Judge {
                                               : Direction::loss_gradient;
   }
 
-  // A check that failed by a fault may have compared nothing.
   std::vector<std::string> words_exercised(const Law& law, const Case& c,
                                            const CheckRecord& record) const {
     std::vector<std::string> words = exercised_by(c.problem, kernel_.description.features);
